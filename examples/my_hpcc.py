@@ -14,7 +14,7 @@ class Hpcc(sj.CongestionControl):
     line_rate: sj.Rate = "10gbit"
     base_rtt: sj.Duration = "20us"
     rate_ai: sj.Rate = "4mbit"
-    min_rate: sj.Rate = "10mbit"
+    min_rate: sj.Rate = "100mbit"
     eta: float = 0.95
     max_stage: int = 0
     paced = True

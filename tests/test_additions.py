@@ -35,7 +35,7 @@ BUILD = {
 AQM = "crates/aqm/src"
 SIM = "crates/sim/src"
 FAMILIES = f"{AQM}/registry/families.rs"
-COVERAGE = "crates/aqm/tests/exhaustive/coverage.rs"
+COVERAGE = "crates/aqm/tests/coverage.rs"
 
 SOURCE = """
 params! {

@@ -15,9 +15,10 @@
 //! addresses; every index of an array is checked. The code so reads and writes only within the
 //! three records, which are `&mut` during the call and have these layouts (`#[repr(C)]`, and words
 //! of the size of the state). A congestion control has a `ConnectionRecord` in place of the queue
-//! and a `LinksRecord` in place of the packet, a traffic source an `ArrivalRecord`. No exception leaves it, and it calls nothing but the
-//! methods of the class and [`draw`]. `CompiledMethods`, `CompiledControl` and `CompiledSource` own
-//! the objects that own the code, so the addresses stay valid.
+//! and a `LinksRecord` in place of the packet, a traffic source an `ArrivalRecord`. No exception
+//! leaves it, and it calls nothing but the methods of the class and [`draw`]. `CompiledMethods`,
+//! `CompiledControl` and `CompiledSource` own the objects that own the code, so the addresses stay
+//! valid.
 //!
 //! **Random numbers for native code.** [`NativeMethod::call`] stores the address of the generator
 //! in the record of queue, connection or flow and clears it when the code returns. The code passes

@@ -51,8 +51,8 @@ params! {
         max_stage: u64 = 0, [0 => 1_000], "maxStage", ["mi_thresh"];
         /// Additive increase; auto: 1/2500 of the line rate, 40 Mbit/s at 100 Gbit/s.
         rate_ai: Option<Rate> = None, [Rate(1_000) => Rate(1_000_000_000_000)], "W_AI", [];
-        /// Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's authors
-        /// at 100 Gbit/s. The window remains at least a packet.
+        /// Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's
+        /// authors at 100 Gbit/s. The window remains at least a packet.
         min_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
         /// Line rate, with which a connection starts; auto: the rate of the first link of the path.
         max_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "",

@@ -60,8 +60,8 @@ params! {
         eta: f64 = 0.95, [0.01 => 1.0], "eta", ["u_target"];
         /// Additive increase.
         rate_ai: Rate = Rate(150_000_000), [Rate(1_000) => Rate(1_000_000_000_000)], "beta", [];
-        /// Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's authors
-        /// at 100 Gbit/s. The window remains at least a packet.
+        /// Lower bound of the rate; auto: 1 % of the line rate, as in the simulator of HPCC's
+        /// authors at 100 Gbit/s. The window remains at least a packet.
         min_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "", [];
         /// Line rate, with which a connection starts; auto: the rate of the first link of the path.
         max_rate: Option<Rate> = None, [Rate(1_000) => Rate(10_000_000_000_000)], "",
