@@ -14,7 +14,6 @@ class Hpcc(sj.CongestionControl):
     line_rate: sj.Rate = "10gbit"
     base_rtt: sj.Duration = "20us"
     rate_ai: sj.Rate = "4mbit"
-    min_rate: sj.Rate = "100mbit"
     eta: float = 0.95
     max_stage: int = 0
     paced = True
@@ -66,7 +65,7 @@ class Hpcc(sj.CongestionControl):
         self.load = (self.load * (self.base_rtt - time) + load * time) / self.base_rtt
         follows = self.load / self.eta >= 1.0 or self.stage >= self.max_stage
         base = self.reference / (self.load / self.eta if follows else 1.0)
-        self.rate = min(max(base + self.rate_ai, float(self.min_rate)), self.line)
+        self.rate = min(max(base + self.rate_ai, self.line / 100), self.line)
         if due:
             self.reference = self.rate
             self.stage = 0 if follows else self.stage + 1

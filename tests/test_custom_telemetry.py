@@ -53,9 +53,9 @@ CASES = {
     "flowlets": transfers("flowlet(gap=10us)"),
 }
 
-HPCC = ({"name": "hpcc", **PATH, **TIMERS}, Hpcc(**PATH, **TIMERS))
+HPCC = ({"name": "hpcc", "min_rate": "100mbit", **PATH, **TIMERS}, Hpcc(**PATH, **TIMERS))
 STAGES = (
-    {"name": "hpcc", "max_stage": 5, "eta": 0.9, **PATH, **TIMERS},
+    {"name": "hpcc", "min_rate": "100mbit", "max_stage": 5, "eta": 0.9, **PATH, **TIMERS},
     Hpcc(max_stage=5, eta=0.9, **PATH, **TIMERS),
 )
 SWIFT = ({"name": "swift", "target": "30us", **TIMERS}, Swift(target="30us", **TIMERS))
