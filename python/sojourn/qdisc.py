@@ -404,7 +404,7 @@ class SaRed(Qdisc, kw_only=True, frozen=True, tag="sa_red"):
     ecn : bool
         True if ECN-capable packets are marked instead of dropped. Flag; default false.
     interval : str
-        Length of a window, a multiple of sample. Duration; default 500ms; 1ms to 100s; the paper's
+        Length of a window, a multiple of sample. Duration; default 500ms; 2us to 100s; the paper's
         Ts; also called ts.
     sample : str
         Time between two samples of the queue. Duration; default 5ms; 1us to 10s.
@@ -1399,13 +1399,13 @@ class Pie(Qdisc, kw_only=True, frozen=True, tag="pie"):
         Target queueing delay. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also
         called qdelay_ref.
     t_update : str
-        Time between updates of the drop probability. Duration; default 15ms; 1ms to 10s; the
+        Time between updates of the drop probability. Duration; default 15ms; 1us to 10s; the
         paper's T_UPDATE; also called tupdate.
     alpha : float
         Gain of the difference between delay and target, per second. Number; default 0.125; 0 to
-        100.
+        1000000.
     beta : float
-        Gain of the change of the delay, per second. Number; default 1.25; 0 to 100.
+        Gain of the change of the delay, per second. Number; default 1.25; 0 to 1000000.
     max_burst : str
         Length of a burst that is not dropped. Duration; default 150ms; 0s to 10s; the paper's
         MAX_BURST; also called burst.
@@ -1480,9 +1480,9 @@ class Pi2(Qdisc, kw_only=True, frozen=True, tag="pi2"):
         tupdate.
     alpha : float
         Gain of the difference between delay and target, per second. Number; default 0.3125; 0 to
-        100.
+        1000000.
     beta : float
-        Gain of the change of the delay, per second. Number; default 3.125; 0 to 100.
+        Gain of the change of the delay, per second. Number; default 3.125; 0 to 1000000.
     k : float
         Mark probability of a Scalable packet divided by p'. Number; default 2; 0.1 to 100; also
         called coupling_factor.
@@ -1641,20 +1641,20 @@ class DualPi2(Qdisc, kw_only=True, frozen=True, tag="dualpi2"):
         is set. Duration or auto; default auto; 1us to 10s.
     tupdate : str
         Time between updates of p'; auto: the smaller of target and a third of max_rtt, under the
-        variant linux 16ms unless a round-trip time is set. Duration or auto; default auto; 100us to
+        variant linux 16ms unless a round-trip time is set. Duration or auto; default auto; 1us to
         10s; the paper's Tupdate; also called t_update.
     alpha : float | str
         Gain of the difference between delay and target, 1/s; auto: 0.1 tupdate / max_rtt^2, under
         the variant linux 41/256 unless a round-trip time is set. Number or auto; default auto; 0 to
-        100.
+        1000000.
     beta : float | str
         Gain of the change of the delay, 1/s; auto: 0.3 / max_rtt, under the variant linux 819/256
-        unless a round-trip time is set. Number or auto; default auto; 0 to 100.
+        unless a round-trip time is set. Number or auto; default auto; 0 to 1000000.
     max_rtt : str
         Largest round-trip time for which the controller is stable; auto: 100ms, or 6 times
-        typical_rtt. Duration or auto; default auto; 1ms to 10s; the paper's RTT_max.
+        typical_rtt. Duration or auto; default auto; 1us to 10s; the paper's RTT_max.
     typical_rtt : str
-        Typical round-trip time; auto: a sixth of max_rtt. Duration or auto; default auto; 100us to
+        Typical round-trip time; auto: a sixth of max_rtt. Duration or auto; default auto; 1us to
         10s; the paper's RTT_typ.
     coupling_factor : float
         Coupling factor: mark probability in L divided by p'. Number; default 2; 0.1 to 255; the
@@ -1739,7 +1739,7 @@ class CurvyRed(Qdisc, kw_only=True, frozen=True, tag="curvy_red"):
         Delay in C below which nothing is signalled by the average. Duration; default 0s; 0s to 10s;
         the paper's minTh.
     range_c : str
-        Range of the average delay over which s grows from 0 to 1. Duration; default 500ms; 1ms to
+        Range of the average delay over which s grows from 0 to 1. Duration; default 500ms; 10us to
         100s; the paper's range_C.
     coupling_factor : float
         Coupling factor: mark probability in L divided by s, for u = 1. Number; default 2; 0.1 to
@@ -2930,13 +2930,13 @@ class Ewfq(Qdisc, kw_only=True, frozen=True, tag="ewfq"):
     mfair_gain : float
         Scale of m_fair's step. Number; default 1; 0 to 1000000.
     sample : str
-        Time between samples of the queue, 1 / f_s. Duration; default 10ms; 10us to 10s; the paper's
+        Time between samples of the queue, 1 / f_s. Duration; default 10ms; 1us to 10s; the paper's
         1/f_s.
     q_target : str
         Reference of the queue; auto is half of the buffer. Bytes or auto; default auto; 1B to
         1000GB.
     interval : str
-        Length of a measurement interval. Duration; default 1s; 1ms to 100s; the paper's t_i.
+        Length of a measurement interval. Duration; default 1s; 1us to 100s; the paper's t_i.
     p_c : float | str
         Probability that a packet is put into the cache. Number; default 0.1; 0 to 1.
     k : int
@@ -3167,13 +3167,13 @@ class FqPie(Qdisc, kw_only=True, frozen=True, tag="fq_pie"):
         Target queueing delay. Duration; default 15ms; 1us to 10s; the paper's QDELAY_REF; also
         called qdelay_ref.
     t_update : str
-        Time between updates of the drop probability. Duration; default 15ms; 1ms to 10s; the
+        Time between updates of the drop probability. Duration; default 15ms; 1us to 10s; the
         paper's T_UPDATE; also called tupdate.
     alpha : float
         Gain of the difference between delay and target, per second. Number; default 0.125; 0 to
-        100.
+        1000000.
     beta : float
-        Gain of the change of the delay, per second. Number; default 1.25; 0 to 100.
+        Gain of the change of the delay, per second. Number; default 1.25; 0 to 1000000.
     max_burst : str
         Length of a burst that is not dropped. Duration; default 150ms; 0s to 10s; the paper's
         MAX_BURST; also called burst.

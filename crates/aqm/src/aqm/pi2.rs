@@ -50,9 +50,9 @@ crate::params! {
         /// Time between updates of p'.
         t_update: Span = Span::ms(32), [Span::us(1) => Span::s(10)], "T", ["tupdate"];
         /// Gain of the difference between delay and target, per second.
-        alpha: f64 = 0.3125, [0.0 => 100.0], "alpha", [];
+        alpha: f64 = 0.3125, [0.0 => 1e6], "alpha", [];
         /// Gain of the change of the delay, per second.
-        beta: f64 = 3.125, [0.0 => 100.0], "beta", [];
+        beta: f64 = 3.125, [0.0 => 1e6], "beta", [];
         /// Mark probability of a Scalable packet divided by p'.
         k: f64 = 2.0, [0.1 => 100.0], "k", ["coupling_factor"];
     }
@@ -167,6 +167,20 @@ mod tests {
             q.get();
         });
         q
+    }
+
+    #[test]
+    fn with_times_of_microseconds_p_is_that_of_the_default() {
+        let fast =
+            [("target", "2us"), ("t_update", "3200ns"), ("alpha", "3125"), ("beta", "31250")];
+        let (slow, mut q) = (two_leave(&[]), Bench::new("pi2", &fast));
+        (0..100).for_each(|i| assert!(q.put(i, 1000).is_empty()));
+        for ns in [4_000, 7_000] {
+            q.at_ns(ns);
+            q.get();
+        }
+        let p = q.gauge("p_prime");
+        assert!((p - slow.gauge("p_prime")).abs() < 1e-12 && p > 0.1, "{p}");
     }
 
     #[test]

@@ -87,11 +87,11 @@ crate::params! {
         /// Target queueing delay.
         target: Span = Span::ms(15), [Span::us(1) => Span::s(10)], "QDELAY_REF", ["qdelay_ref"];
         /// Time between updates of the drop probability.
-        t_update: Span = Span::ms(15), [Span::ms(1) => Span::s(10)], "T_UPDATE", ["tupdate"];
+        t_update: Span = Span::ms(15), [Span::us(1) => Span::s(10)], "T_UPDATE", ["tupdate"];
         /// Gain of the difference between delay and target, per second.
-        alpha: f64 = 0.125, [0.0 => 100.0], "alpha", [];
+        alpha: f64 = 0.125, [0.0 => 1e6], "alpha", [];
         /// Gain of the change of the delay, per second.
-        beta: f64 = 1.25, [0.0 => 100.0], "beta", [];
+        beta: f64 = 1.25, [0.0 => 1e6], "beta", [];
         /// Length of a burst that is not dropped.
         max_burst: Span = Span::ms(150), [Span::ZERO => Span::s(10)], "MAX_BURST", ["burst"];
         /// True if p stays 0 during a burst.
@@ -206,9 +206,14 @@ impl Pie {
         if self.p >= 0.1 { step.min(LARGEST_STEP) } else { step }
     }
 
+    /// True if `delay` is below half the target.
+    fn is_short(&self, delay: Span) -> bool {
+        delay.0 < self.params.target.0 / 2
+    }
+
     // §4.2, §4.4
     fn update(&mut self, qdelay: Span) {
-        let PieParams { target, t_update, max_burst, hold, .. } = self.params;
+        let PieParams { t_update, max_burst, hold, .. } = self.params;
         if hold && self.burst > Span::ZERO {
             self.p = 0.0;
         } else {
@@ -219,8 +224,7 @@ impl Pie {
             self.p = self.p.clamp(0.0, 1.0);
         }
         self.burst = Span(self.burst.0.saturating_sub(t_update.0));
-        let short = |delay: Span| delay.0 < target.0 / 2;
-        if self.p == 0.0 && short(qdelay) && short(self.qdelay_old) {
+        if self.p == 0.0 && self.is_short(qdelay) && self.is_short(self.qdelay_old) {
             self.burst = max_burst;
         }
         self.qdelay_old = qdelay;
@@ -233,20 +237,34 @@ impl Pie {
             return linux.update_often(left, queue.bytes());
         }
         let qdelay = self.qdelay(queue);
-        // Bounded: at most two turns per row of the table, 10^4 updates per burst, and 4 * 10^4
-        // until 0.98^n underflows.
+        // Bounded: at most two turns per row of the table, two per burst, and 4 * 10^4 until 0.98^n
+        // underflows.
         while left > 0 {
-            let before = (self.p, self.burst, self.qdelay_old);
+            let (p, burst, old) = (self.p, self.burst, self.qdelay_old);
             self.update(qdelay);
             left -= 1;
-            if (self.p, self.burst, self.qdelay_old) == before {
-                break;
-            }
             let held = self.params.hold && self.burst > Span::ZERO;
-            if qdelay > Span::ZERO && !held {
+            if (self.p, self.qdelay_old) == (p, old) {
+                if self.burst == burst {
+                    break;
+                }
+                left -= self.leap_burst(left);
+            } else if qdelay > Span::ZERO && !held {
                 left -= self.leap(left);
             }
         }
+    }
+
+    /// Applies as many of `n` updates as only shorten the burst allowance and leave some of it, at
+    /// a constant delay and p. Returns their number.
+    fn leap_burst(&mut self, n: u64) -> u64 {
+        if self.p == 0.0 && self.is_short(self.qdelay_old) {
+            return 0; // An update restores the allowance.
+        }
+        let period = self.params.t_update.0;
+        let k = (self.burst.0.saturating_sub(1) / period).min(n);
+        self.burst.0 -= k * period;
+        k
     }
 
     /// Applies as many of `n` updates as leave p within the same row of the table, at a constant
@@ -266,8 +284,8 @@ impl Pie {
 
     // §4.1, §5.4
     fn drop_early(&mut self, context: &mut Context<'_>, queue: &QueueView<'_>, len: u32) -> bool {
-        let PieParams { target, byte_mode, packet, derandomise, .. } = self.params;
-        let quiet = self.qdelay_old.0 < target.0 / 2 && self.p < 0.2;
+        let PieParams { byte_mode, packet, derandomise, .. } = self.params;
+        let quiet = self.is_short(self.qdelay_old) && self.p < 0.2;
         if self.burst > Span::ZERO || quiet || queue.bytes() <= 2 * packet.0 {
             return false;
         }

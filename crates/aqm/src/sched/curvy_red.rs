@@ -51,8 +51,9 @@ crate::params! {
     pub struct CurvyRedParams {
         /// Delay in C below which nothing is signalled by the average.
         min_th: Span = Span::ZERO, [Span::ZERO => Span::s(10)], "minTh", [];
+        // A packet that is alone is dropped, too: the range must be longer than some packets take.
         /// Range of the average delay over which s grows from 0 to 1.
-        range_c: Span = Span::ms(500), [Span::ms(1) => Span::s(100)], "range_C", [];
+        range_c: Span = Span::ms(500), [Span::us(10) => Span::s(100)], "range_C", [];
         /// Coupling factor: mark probability in L divided by s, for u = 1.
         coupling_factor: f64 = 2.0, [0.1 => 255.0], "k", ["k"];
         /// Weight of the average as a negative power of 2.
@@ -180,6 +181,18 @@ mod tests {
         assert!((q.gauge("q_c") - 0.001).abs() < 1e-12);
         q.get();
         assert!((q.gauge("q_c") - (0.001 + 0.031 / 32.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_range_of_ten_microseconds_suits_shorter_delays() {
+        let mut q = Bench::new("curvy_red", &[("g_c", "0"), ("range_c", "10us")]);
+        for (sent, delay, s) in [(1000, 2500, 0.25), (5000, 5000, 0.5), (20_000, 30_000, 3.0)] {
+            q.at_ns(sent);
+            q.put(1, 1000);
+            q.at_ns(sent + delay);
+            q.get();
+            assert!((q.gauge("s") - s).abs() < 1e-9, "{delay}: {}", q.gauge("s"));
+        }
     }
 
     #[test]

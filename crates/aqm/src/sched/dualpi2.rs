@@ -88,18 +88,18 @@ crate::params! {
         /// Time between updates of p'; auto: the smaller of target and a third of max_rtt, under
         /// the variant linux 16ms unless a round-trip time is set.
         tupdate: Option<Span> = None,
-            [Span::us(100) => Span::s(10)], "Tupdate", ["t_update"];
+            [Span::us(1) => Span::s(10)], "Tupdate", ["t_update"];
         /// Gain of the difference between delay and target, 1/s; auto: 0.1 tupdate / max_rtt^2,
         /// under the variant linux 41/256 unless a round-trip time is set.
-        alpha: Option<f64> = None, [0.0 => 100.0], "alpha", [];
+        alpha: Option<f64> = None, [0.0 => 1e6], "alpha", [];
         /// Gain of the change of the delay, 1/s; auto: 0.3 / max_rtt, under the variant linux
         /// 819/256 unless a round-trip time is set.
-        beta: Option<f64> = None, [0.0 => 100.0], "beta", [];
+        beta: Option<f64> = None, [0.0 => 1e6], "beta", [];
         /// Largest round-trip time for which the controller is stable; auto: 100ms, or 6 times
         /// typical_rtt.
-        max_rtt: Option<Span> = None, [Span::ms(1) => Span::s(10)], "RTT_max", [];
+        max_rtt: Option<Span> = None, [Span::us(1) => Span::s(10)], "RTT_max", [];
         /// Typical round-trip time; auto: a sixth of max_rtt.
-        typical_rtt: Option<Span> = None, [Span::us(100) => Span::s(10)], "RTT_typ", [];
+        typical_rtt: Option<Span> = None, [Span::us(1) => Span::s(10)], "RTT_typ", [];
         /// Coupling factor: mark probability in L divided by p'.
         coupling_factor: f64 = 2.0, [0.1 => 255.0], "k", ["k"];
         /// Delay in L at which the ramp of the native AQM starts; auto: 800us (rfc).

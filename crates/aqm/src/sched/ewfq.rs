@@ -88,12 +88,12 @@ crate::params! {
         /// Scale of m_fair's step.
         mfair_gain: f64 = 1.0, [0.0 => 1e6], "", [];
         /// Time between samples of the queue, 1 / f_s.
-        sample: Span = Span::ms(10), [Span::us(10) => Span::s(10)], "1/f_s", [];
+        sample: Span = Span::ms(10), [Span::us(1) => Span::s(10)], "1/f_s", [];
         /// Reference of the queue; auto is half of the buffer.
         q_target: Option<Bytes> = None,
             [Bytes(1) => Bytes(1_000_000_000_000)], "q_target", [];
         /// Length of a measurement interval.
-        interval: Span = Span::s(1), [Span::ms(1) => Span::s(100)], "t_i", [];
+        interval: Span = Span::s(1), [Span::us(1) => Span::s(100)], "t_i", [];
         /// Probability that a packet is put into the cache.
         p_c: f64 = 0.1, [0.0 => 1.0], "p_c", [];
         /// Hits in the cache after which a class counts as found.
@@ -164,8 +164,13 @@ impl Build for Ewfq {
         };
         let fair = Combined { outer: fair, inner: Nothing };
         let queue = Combined { outer: fair, inner: Nothing };
+        // Both bound the work after an idle time.
         if params.sample.0 < params.interval.0 / 10_000 {
             let text = format!("{} is below a 10000th of interval", params.sample);
+            return Err(Error::new(text).at("sample"));
+        }
+        if params.sample.0 / 10_000 > params.interval.0 {
+            let text = format!("{} is above 10000 times interval", params.sample);
             return Err(Error::new(text).at("sample"));
         }
         let capacity = env.rate.0 as f64 / 8.0 * params.interval.as_secs();

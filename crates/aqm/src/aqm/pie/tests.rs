@@ -67,6 +67,9 @@ fn leaps_are_the_updates_one_by_one() {
         (true, 0.0, 150, 16, 16),
         (true, 0.9, 0, 20, 2),
         (false, 0.9, 40, 20, 15),
+        (false, 0.0, 150, 10, 10),
+        (false, 0.0, 30, 5, 5),
+        (false, 1.0, 150, 20, 20),
     ] {
         let start = || {
             let mut pie = aqm(&[("hold", if hold { "true" } else { "false" })]);
@@ -112,6 +115,47 @@ fn a_day_of_full_or_empty_queue_ends_at_the_bounds() {
     q.at_ms(2 * 86_400_000);
     assert!(q.put(1001, 1000).is_empty());
     assert_eq!((q.gauge("p"), q.gauge("burst")), (0.0, 0.150));
+}
+
+/// The shortest times, which are the default ones divided by 15,000, with gains that are as many
+/// times as large.
+const MICROSECOND: [(&str, &str); 5] = [
+    ("target", "1us"),
+    ("t_update", "1us"),
+    ("max_burst", "10us"),
+    ("alpha", "1875"),
+    ("beta", "18750"),
+];
+
+#[test]
+fn with_times_of_a_microsecond_p_is_that_of_the_default() {
+    let (mut slow, mut fast) = (aqm(&[]), aqm(&MICROSECOND));
+    (slow.p, fast.p) = (0.2, 0.2);
+    for delay in [0, 15, 30, 75, 75, 60, 30, 15, 6, 6, 0, 0, 0, 150, 300, 300] {
+        slow.update(Span::ms(delay));
+        fast.update(Span(delay * 1000 / 15));
+        assert!((slow.p - fast.p).abs() < 1e-12, "{delay}: {} {}", slow.p, fast.p);
+        assert_eq!(slow.burst.0, fast.burst.0 * 15_000);
+    }
+    assert!(fast.p > 0.1, "{}", fast.p);
+}
+
+#[test]
+fn a_day_of_updates_each_microsecond_is_bounded_work() {
+    // 86 billion updates, of which 10 million shorten an allowance of 10 s.
+    let held = [("max_burst", "10s"), ("hold", "true")];
+    let mut q = three_leave(&[&MICROSECOND[..2], &held].concat());
+    q.at_ms(5_000);
+    q.get();
+    // The allowance counts from 30 ms, when the first packet leaves.
+    assert!(q.gauge("p") == 0.0 && near(q.gauge("burst"), 5.03), "{}", q.gauge("burst"));
+    q.at_ms(86_400_000);
+    assert_eq!(q.put(1000, 1000), [1000]);
+    assert_eq!((q.gauge("p"), q.gauge("burst")), (1.0, 0.0));
+    q.drain();
+    q.at_ms(2 * 86_400_000);
+    assert!(q.put(1001, 1000).is_empty());
+    assert_eq!((q.gauge("p"), q.gauge("burst")), (0.0, 10.0));
 }
 
 #[test]

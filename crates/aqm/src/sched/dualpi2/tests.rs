@@ -101,7 +101,16 @@ fn p_prime_follows_the_equation_of_the_rfc() {
         aqm.pi.update(Span::ms(ms));
         (aqm.pi.p_prime * 1e6).round()
     });
-    assert_eq!(shares, [60_750.0, 61_500.0, 55_950.0, 46_950.0, 31_200.0, 0.0]);
+    let expected = [60_750.0, 61_500.0, 55_950.0, 46_950.0, 31_200.0, 0.0];
+    assert_eq!(shares, expected);
+    // The same with all times divided by 10,000.
+    let mut aqm = rfc(&[("max_rtt", "10us"), ("target", "1500ns")]);
+    assert_eq!(aqm.pi.gains.period, Span(1500));
+    let shares = DELAYS_MS.map(|ms| {
+        aqm.pi.update(Span(100 * ms));
+        (aqm.pi.p_prime * 1e6).round()
+    });
+    assert_eq!(shares, expected);
 }
 
 #[test]
@@ -426,9 +435,12 @@ fn round_trip_times_set_target_and_gains() {
         (&[("max_rtt", "61ms")][..], Span(61_000_000 / 6), Span(61_000_000 / 6)),
         (&[("max_rtt", "60ms"), ("typical_rtt", "25ms")], Span::ms(25), Span::ms(20)),
         (&[("max_rtt", "60ms"), ("typical_rtt", "60ms")], Span::ms(60), Span::ms(20)),
+        (&[("max_rtt", "1us")], Span(166), Span(166)),
+        (&[("typical_rtt", "1us")], Span(1000), Span(1000)),
     ] {
         let (gains, _) = Gains::of(&params(settings).1).unwrap();
         assert_eq!((gains.target, gains.period), (target, period), "{settings:?}");
+        assert!(gains.alpha < 1e6 && gains.beta < 1e6, "{settings:?}: {gains:?}");
     }
     // The builder reaches both sets of parameters.
     use crate::build::Build;

@@ -78,6 +78,22 @@ fn a_skip_is_what_every_step_would_be() {
 }
 
 #[test]
+fn intervals_of_a_microsecond_hold_at_100_gbit() {
+    let span = Span::us(1);
+    let of_span = ewfq(|p| (p.interval, p.sample) = (span, span)).params;
+    let mut q = Ewfq::build(&of_span, &Env::new(Rate(100_000_000_000))).unwrap();
+    assert_eq!(q.capacity, 12_500.0);
+    q.start(Time::ZERO);
+    q.advance(Time(86_400_000_000_000_000));
+    assert_eq!(q.next_sample, Time(86_400_000_000_001_000));
+    assert_eq!((q.m_fair, q.mbar), (12_500.0, 12_500.0), "an empty queue");
+    found(&mut q, 10_000.0);
+    q.m_fair = 8_000.0;
+    q.params.responsive = [0.0].into();
+    assert!((q.probability(0) - 0.2).abs() < 1e-12);
+}
+
+#[test]
 fn who_has_more_than_the_others_pays_for_an_overflow() {
     let mut q = Bench::new("ewfq", &[("limit", "3000B"), ("flows", "4")]);
     (0..3).for_each(|i| drop(q.put_flow(0, i, 1000)));
@@ -145,6 +161,11 @@ fn samples_are_at_least_a_ten_thousandth_of_an_interval() {
     assert_eq!(
         build(Span::us(99), Span::s(1)).unwrap(),
         "sample: 99us is below a 10000th of interval"
+    );
+    assert_eq!(build(Span::s(10), Span::ms(1)), None);
+    assert_eq!(
+        build(Span::ms(20), Span::us(1)).unwrap(),
+        "sample: 20ms is above 10000 times interval"
     );
 }
 
