@@ -25,7 +25,8 @@ def import_command(
     file: Annotated[
         Path,
         typer.Argument(
-            help="topology of HPCC (also ConWeave, Parsimon) or htsim (.topo)", show_default=False
+            help="topology of HPCC (also ConWeave), htsim (.topo) or Parsimon (JSON)",
+            show_default=False,
         ),
     ],
     out: Annotated[
@@ -54,7 +55,8 @@ def import_command(
     ] = 1.0,
     duration: Annotated[str, typer.Option(help="simulated time")] = "3s",
     format_name: Annotated[
-        str | None, typer.Option("--format", metavar="NAME", help="format of FILE: hpcc, htsim")
+        str | None,
+        typer.Option("--format", metavar="NAME", help="format of FILE: hpcc, htsim, parsimon"),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="overwrite the scenario")] = False,
 ) -> None:

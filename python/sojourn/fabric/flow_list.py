@@ -1,7 +1,7 @@
 """Lists of flows of simulators of data centres: HPCC, ConWeave, Parsimon, Homa, htsim.
 
 A flow has a sender and a receiver by number, a size in bytes and a start time. Fields are separated
-by blanks.
+by blanks; Parsimon also has lists in JSON.
 """
 
 import re
@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn.fabric import parsimon
 from sojourn.fabric.lines import Lines
 
 COLUMNS = {
@@ -90,16 +91,31 @@ def read(path: Path, form: str | None = None) -> FlowList:
     Raises
     ------
     InputError
-        If the file cannot be read or is no such list. The message names file and line.
+        If the file cannot be read or is no such list. The message names file and line, or the
+        place in JSON.
     """
     if form is not None and form not in FORMATS:
         raise InputError(f"format: unknown format {shown(form)}{near(form, FORMATS)}")
-    lines = Lines(path)
-    form = form or _format(lines)
-    flows = _htsim(lines) if form == "htsim" else _columns(lines, form)
+    if form in (None, "parsimon") and parsimon.is_json(path):
+        flows = _json(path)
+    else:
+        lines = Lines(path)
+        form = form or _format(lines)
+        flows = _htsim(lines) if form == "htsim" else _columns(lines, form)
     if not flows.src:
         raise InputError(f"{path}: has no flow")
     return flows.sorted()
+
+
+def _json(path: Path) -> FlowList:
+    """Read a list of Parsimon in JSON."""
+    read = parsimon.read_flows(path)
+    if len(read) > FLOWS_MAX:
+        raise InputError(f"{path}: {len(read)} flows, allowed: up to {FLOWS_MAX}")
+    flows = FlowList("parsimon")
+    for one in read:
+        flows.add(one.src, one.dst, one.size, one.start, (0, 0))
+    return flows
 
 
 def _format(lines: Lines) -> str:

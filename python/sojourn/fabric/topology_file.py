@@ -1,4 +1,4 @@
-"""Topologies of simulators of data centres: files of HPCC (also ConWeave, Parsimon) and htsim.
+"""Topologies of simulators of data centres: HPCC (also ConWeave), htsim, Parsimon.
 
 A link is called by its ends, as in `fat_tree`: `h3-s20` is from host 3 to switch 20.
 """
@@ -9,9 +9,10 @@ from pathlib import Path
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn.fabric import parsimon
 from sojourn.fabric.lines import Lines
 
-FORMATS = ("hpcc", "htsim")
+FORMATS = ("hpcc", "htsim", "parsimon")
 """Names of formats."""
 
 LINKS_MAX = 200_000
@@ -93,20 +94,24 @@ def read(path: Path, form: str | None = None) -> Topology:
     path : Path
         The file.
     form : str, optional
-        Name of the format. By default, it is found by the first line.
+        Name of the format. By default, it is found by the first word.
 
     Raises
     ------
     InputError
-        If the file cannot be read or is no such topology. The message names file and line.
+        If the file cannot be read or is no such topology. The message names file and line, or
+        the place in JSON.
     """
     if form is not None and form not in FORMATS:
         raise InputError(f"--format: unknown format {shown(form)}{near(form, FORMATS)}")
-    lines = Lines(path)
-    words = next((words for _, words in lines if not words[0].startswith("#")), [])
-    if form is None:
-        form = "hpcc" if words and words[0].isdigit() else "htsim"
-    topology = _hpcc(lines) if form == "hpcc" else _htsim(lines)
+    if form == "parsimon" or (form is None and parsimon.is_json(path)):
+        topology = _parsimon(path)
+    else:
+        lines = Lines(path)
+        words = next((words for _, words in lines if not words[0].startswith("#")), [])
+        if form is None:
+            form = "hpcc" if words and words[0].isdigit() else "htsim"
+        topology = _hpcc(lines) if form == "hpcc" else _htsim(lines)
     if 2 * len(topology.wires) > LINKS_MAX:
         text = f"{2 * len(topology.wires)} links, allowed: up to {LINKS_MAX}"
         raise InputError(f"{path}: {text}")
@@ -118,6 +123,23 @@ def _rate(bps: int) -> str:
     units = ((10**9, "gbit"), (10**6, "mbit"), (1, "bit"))
     size, unit = next(one for one in units if bps % one[0] == 0)
     return f"{bps // size}{unit}"
+
+
+def _parsimon(path: Path) -> Topology:
+    """Read a topology of Parsimon in JSON."""
+    nodes, links = parsimon.read_network(path)
+    names = {node.id: f"{'h' if node.kind == 'Host' else 's'}{node.id}" for node in nodes}
+    hosts = sum(node.kind == "Host" for node in nodes)
+    topology = Topology("parsimon", hosts, len(nodes) - hosts)
+    pairs: dict[frozenset[int], str] = {}
+    for place, link in links:
+        if other := pairs.get(frozenset((link.a, link.b))):
+            text = f"{place}: nodes {link.a} and {link.b} are linked by {other} already"
+            raise InputError(f"{path}: {text}")
+        pairs[frozenset((link.a, link.b))] = place
+        ends = (names[link.a], names[link.b])
+        topology.wires.append(Wire(ends, link.bandwidth, link.delay))
+    return topology
 
 
 def _hpcc(lines: Lines) -> Topology:
