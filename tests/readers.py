@@ -23,6 +23,7 @@ from sojourn.result import folders
 from sojourn.scenario import variants
 from sojourn.scenario.draft import Draft, canonical
 from sojourn.sweeps import query
+from sojourn.sweeps.conditions import conditions
 from sojourn.sweeps.rows import axes_of
 from sojourn.sweeps.spec import read_sweep
 from sojourn.sweeps.store import Store
@@ -150,7 +151,7 @@ def explained(folder: Path) -> None:
             assert finding.text
         for table in ("flows", "links", "series", "group_series", "packet_log", "fct", "queries"):
             result.frame(table)
-    query.conditions(folder)
+    conditions(folder)
     means_of(folder)
 
 
@@ -181,14 +182,14 @@ def stored(folder: Path) -> None:
 
     for part in [*folder.glob("*.parquet")]:
         part.rename(folder / _name(part.read_bytes()))
-    query.conditions(folder)
+    conditions(folder)
     means_of(folder)
 
 
 def damaged(folder: Path) -> None:
     """Read a store with damaged parts."""
     if len(rows := Store(folder).rows()):
-        query.means(query.results(folder), axes_of(rows), ["utilisation"])
+        query.means(sj.results(folder), axes_of(rows), ["utilisation"])
     for part in (folder / "_damaged").glob("*"):
         part.unlink()
 
@@ -225,7 +226,7 @@ def evaluated_into(folder: Path) -> None:
 
 def evaluated(folder: Path) -> None:
     """Show the runs of an evaluation, as `results` does."""
-    query.conditions(folder / "runs")
+    conditions(folder / "runs")
     means_of(folder / "runs")
 
 

@@ -173,7 +173,7 @@ def test_titles_state_what_holds(
     store: Path, chosen: dict[str, str], axes: dict[str, str], words: str, absent: tuple[str, ...]
 ) -> None:
     """A rate that varies, or that was selected otherwise, is not stated."""
-    from sojourn.sweeps.query import conditions
+    from sojourn.sweeps.conditions import conditions
 
     rows = sj.results(store).filter(**chosen)
     x, by = axes.get("x", "rate"), axes.get("by")
@@ -186,7 +186,7 @@ def test_titles_state_what_holds(
 
 def test_titles_of_buffers_warmups_and_several_links(tmp_path: Path, small: Path) -> None:
     """A discipline with a buffer of its own, a varied duration, a parameter, losses."""
-    from sojourn.sweeps.query import conditions
+    from sojourn.sweeps.conditions import conditions
 
     def title(axes: dict[str, Any], **look: Any) -> str:
         where = tmp_path / f"store-{len(list(tmp_path.iterdir()))}"
@@ -209,7 +209,7 @@ def test_titles_of_buffers_warmups_and_several_links(tmp_path: Path, small: Path
 
 def test_a_second_call_with_more_seeds_keeps_the_title(store: Path, sojourn: Command) -> None:
     """The store then has two notes about the same scenario and axes."""
-    from sojourn.sweeps.query import conditions
+    from sojourn.sweeps.conditions import conditions
 
     file = store.parent / "sweep.toml"
     file.write_text("seeds = 2\n" + file.read_text())

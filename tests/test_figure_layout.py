@@ -8,7 +8,7 @@ import pytest
 
 import sojourn as sj
 from sojourn.scenario.draft import Draft
-from sojourn.sweeps.query import conditions
+from sojourn.sweeps.conditions import conditions
 
 DISCIPLINES = (
     "droptail", "codel", "fq_codel", "red", "pie", "pi2", "blue", "cobalt", "sfb", "choke",

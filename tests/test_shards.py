@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import sojourn as sj
-from sojourn.sweeps.query import results
+from sojourn.sweeps.results import results
 from sojourn.sweeps.shards import Collected, Shard, collect, read_shard
 from sojourn.sweeps.store import Store
 from support.sweep_cases import AXES, CASE, called, csv, described, failed_seeds, failing, ran

@@ -258,7 +258,7 @@ def test_the_commands(swept: Path) -> None:
 
 def test_a_limit_is_a_line_in_the_unit_of_the_axis(done: Path) -> None:
     """An agreement of 300 ms is at 300 of an axis in ms."""
-    rows = query.where(query.results(done / "out"), ["n=4"])
+    rows = query.where(sj.results(done / "out"), ["n=4"])
     for kind, data in (("box", "get_ydata"), ("ecdf", "get_xdata")):
         look: dict[str, Any] = {"kind": kind, "limit": "300ms"}
         figure = sj.plot(rows, y="sojourn_p99", by="qdisc", **look)

@@ -55,7 +55,8 @@ _PUBLIC = {
     "sweeps.capacity_result": "CapacityResult",
     "sweeps.compare": "Comparison compare load_comparison",
     "sweeps.failures": "RunError",
-    "sweeps.query": "differences means results",
+    "sweeps.query": "differences means",
+    "sweeps.results": "results",
     "sweeps.spec": "sweep",
     "tcp": "Bbr Cubic NewReno",
 }

@@ -78,7 +78,7 @@ from sojourn.sweeps.compare import load_comparison as load_comparison
 from sojourn.sweeps.failures import RunError as RunError
 from sojourn.sweeps.query import differences as differences
 from sojourn.sweeps.query import means as means
-from sojourn.sweeps.query import results as results
+from sojourn.sweeps.results import results as results
 from sojourn.sweeps.spec import sweep as sweep
 from sojourn.tcp import Bbr as Bbr
 from sojourn.tcp import Cubic as Cubic

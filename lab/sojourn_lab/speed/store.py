@@ -1,6 +1,6 @@
 """Measure a store of ten million runs: its size, and queries by sojourn, DuckDB and Polars.
 
-`make bench-store` prints the table of docs/how-to/cluster.md, in minutes and with some GB of disk
+`make bench-store` prints the tables of docs/how-to/cluster.md, in minutes and with some GB of disk
 and memory; `--rows N` for fewer rows. The rows are of 10,000 runs, repeated with other keys
 and seeds.
 """
@@ -53,6 +53,29 @@ def polars(aggregate: str) -> str:
     return f"import polars as pl; print({whole}.height)"
 
 
+MILLION = 1_000_000
+"""Rows of the store whose memory is measured."""
+
+MEMORY = {
+    "`sj.results`, three columns": (
+        "import sojourn as sj; columns = ['sojourn_p99', 'utilisation', 'loss_rate']; "
+        "sj.results({folder!r}, columns=columns)"
+    ),
+    "`sj.results`, all columns": "import sojourn as sj; sj.results({folder!r})",
+    "`sojourn results`, mean of one column": (
+        "from sojourn.cli.main import main; "
+        "main(['results', {folder!r}, '--metric', 'utilisation', '--json'])"
+    ),
+    "`sojourn sweep` of four runs into the folder": (
+        "import sojourn as sj; axes = {{'up.qdisc': ['codel', 'pie'], 'bulk.count': [1, 2]}}; "
+        "sj.sweep({case!r}, axes, out={folder!r})"
+    ),
+    "`sojourn sweep collect`": (
+        "from sojourn.sweeps.shards import collect; collect([{folder!r}], {folder!r} + '-all')"
+    ),
+}
+"""Programs by name, in the order in which they use a store."""
+
 QUERIES = {
     "DuckDB, mean of each point": duckdb(PARTS),
     "DuckDB, mean, each run once": duckdb(
@@ -73,6 +96,14 @@ def write(folder: Path, rows: int) -> None:
     for part in range(rows // base.height):
         key = pl.format("{}{}", pl.col("key").str.slice(0, 56), pl.lit(f"{part:08x}"))
         store.put_frame(base.with_columns(key.alias("key"), pl.col("seed") + part * SEEDS))
+
+
+def memory_of(program: str) -> float:
+    """Return the peak memory of a program in GB."""
+    peak = "import resource; print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    command = [sys.executable, "-W", "ignore", "-c", f"{program}\n{peak}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1]) / 1e6
 
 
 def measured(program: str) -> tuple[float, float]:
@@ -105,6 +136,14 @@ def main() -> None:
         for query, program in QUERIES.items():
             took, memory = measured(program.replace("{folder}", str(folder / "store")))
             print(f"| {query} | {took:.1f} s | {memory:.1f} GB |", flush=True)
+        write(folder / "million", min(rows, MILLION))
+        million = folder / "million" / "store"
+        for note in (folder / "million" / "real").glob("_sweep-*.json"):
+            (million / note.name).write_bytes(note.read_bytes())
+        print("\n| command | memory |\n|---|---|")
+        for name, program in MEMORY.items():
+            memory = memory_of(program.format(folder=str(million), case=CASE))
+            print(f"| {name} | {memory:.2f} GB |", flush=True)
 
 
 if __name__ == "__main__":

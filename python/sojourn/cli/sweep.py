@@ -210,17 +210,24 @@ def results_command(
     from sojourn.metrics.labels import heading
     from sojourn.sweeps import query
     from sojourn.sweeps.failures import COLUMNS
+    from sojourn.sweeps.results import results, rows_for
     from sojourn.sweeps.rows import axes_of
 
     if export is not None:
         check_file(export, (".csv", ".parquet", ".tex"))
-    rows = query.results(directory, engine=engine, failed=failed)
+    names_by = [] if by is None else by.split(",")
+    if failed or (each and select is None):
+        rows = query.where(results(directory, engine=engine, failed=failed), where or ())
+    else:
+        axis_names = [
+            name.strip() for name in (*names_by, pivot or "", *(pair or "").split("=")[:1])
+        ]
+        metrics, settings = select or query.USUAL, where or ()
+        rows = rows_for(directory, metrics, settings=settings, by=axis_names, engine=engine)
     if failed:
         select, each = select or [*COLUMNS], True
-    rows = query.where(rows, where or ())
     names = [query.column(rows, name) for name in select or query.USUAL]
     axes = axes_of(rows)
-    names_by = [] if by is None else by.split(",")
     groups = [query.axis_column(rows, name.strip(), "--by") for name in names_by] or axes
     if each:
         result = (
@@ -286,7 +293,9 @@ def plot_command(
     from sojourn.plotting import sweep
     from sojourn.plotting.run import ENDINGS
     from sojourn.sweeps import query
+    from sojourn.sweeps.conditions import conditions
     from sojourn.sweeps.remote import local
+    from sojourn.sweeps.results import results
 
     check_file(out, ENDINGS)
     look: Look = {"title": title, "size": size, "style": style}
@@ -298,8 +307,8 @@ def plot_command(
             _usual_figure(folder, out, [name for name, value in options.items() if value], look)
         return
     with local(directory) as folder:
-        rows = query.where(query.results(folder, engine=engine), where or ())
-        about = query.conditions(folder)
+        rows = query.where(results(folder, engine=engine), where or ())
+        about = conditions(folder)
     look |= {"xlabel": xlabel, "ylabel": ylabel}
     axes: dict[str, Any] = {"x": x, "by": by, "kind": kind, "log": log, "limit": limit}
     sweep.plot(rows, y=y, about=about, path=out, **axes, **look)

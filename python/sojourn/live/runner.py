@@ -77,7 +77,7 @@ def expected_s(
     texts = [parse(run.scenario).canonical() for run in runs]
     engine = live()
     keys = keys_of(texts, runs, engine)
-    known = known_runs(Store(store).rows()) if store is not None and Path(store).exists() else {}
+    known = {} if store is None else known_runs(Store(store).news(set(keys)))
     lengths = {
         key: seconds(json.loads(text)["duration"])
         for key, text in zip(keys, texts, strict=True)

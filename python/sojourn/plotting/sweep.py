@@ -89,7 +89,7 @@ def plot(
     limit : str, optional
         Agreed limit of `y` with its unit, like "30ms", drawn as a dashed line.
     about : mapping, optional
-        Conditions for the caption, from `sojourn.sweeps.query.conditions`.
+        Conditions for the caption, from `sojourn.sweeps.conditions.conditions`.
     path : str or Path, optional
         File to write, .png, .pdf or .svg.
     **look : optional

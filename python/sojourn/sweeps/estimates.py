@@ -108,25 +108,38 @@ def _over_runs(values: Values, percent: float) -> Estimate:
     return Estimate(value, low, high, number, len(values), values=number)
 
 
+def _percentile(name: str) -> Pooled | None:
+    """Return the percentile of values that the name of a column says; None for others."""
+    if match := PERCENTILE.fullmatch(name):
+        return Pooled(f"{match[1]}_values", float(match[2]))
+    called = CALLED.fullmatch(name)
+    metric, text = (called[1], called[2]) if called else (name, "")
+    if metric not in METRICS:
+        return None
+    owner, what, usual = METRICS[metric]
+    options = dict(part.partition("=")[::2] for part in text.split(","))
+    if "percent" not in options and usual is None:
+        return None
+    prefix = f"{options[owner]}." if owner in options else ""
+    return Pooled(f"{prefix}{what}_values", float(options.get("percent", usual or 0)))
+
+
 def _pooled(rows: "pl.DataFrame", name: str) -> Pooled | None:
     """Return the percentile that a column is; None for others, and without distributions."""
-    if match := PERCENTILE.fullmatch(name):
-        pooled = Pooled(f"{match[1]}_values", float(match[2]))
-    else:
-        called = CALLED.fullmatch(name)
-        metric, text = (called[1], called[2]) if called else (name, "")
-        if metric not in METRICS:
-            return None
-        owner, what, usual = METRICS[metric]
-        options = dict(part.partition("=")[::2] for part in text.split(","))
-        if "percent" not in options and usual is None:
-            return None
-        prefix = f"{options[owner]}." if owner in options else ""
-        pooled = Pooled(f"{prefix}{what}_values", float(options.get("percent", usual or 0)))
+    pooled = _percentile(name)
+    if pooled is None:
+        return None
     known = pooled.column in rows.columns and rows[pooled.column].count()
     # A run with a value but without a distribution: on real packets, or of an earlier version.
     lacks = known and (rows[name].is_not_null() & rows[pooled.column].is_null()).any()
     return pooled if known and not lacks else None
+
+
+def sources(columns: Sequence[str], name: str) -> list[str]:
+    """Return the other ones of `columns` from which the estimate of a column is computed."""
+    pooled = _percentile(name)
+    names = [] if pooled is None else [pooled.column]
+    return [one for one in (*names, *_counts(name)) if one in columns]
 
 
 def _distributions(rows: "pl.DataFrame", column: str) -> Sequence[Distribution | None]:
@@ -146,8 +159,11 @@ def _events(rows: "pl.DataFrame", name: str, values: Values) -> Values | None:
     """Return the number of events of each run that a column counts or is a share of."""
     if COUNTS.fullmatch(name):
         return values
+    column = next((one for one in _counts(name) if one in rows.columns), None)
+    return None if column is None else _values(rows, column)
+
+
+def _counts(name: str) -> list[str]:
+    """Return the columns that may have the number of events of which a column is a share."""
     owner, dot, what = name.rpartition(".")
-    for counts in SHARES.get(what, ()):
-        if (column := f"{owner}{dot}{counts}") in rows.columns:
-            return _values(rows, column)
-    return None
+    return [f"{owner}{dot}{counts}" for counts in SHARES.get(what, ())]

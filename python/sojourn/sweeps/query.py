@@ -1,34 +1,18 @@
-"""Queries of stored runs: select rows, means with intervals, paired differences, pivots."""
+"""Queries of rows of runs: selection, means with intervals, paired differences, pivots."""
 
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
-from sojourn import _sojourn
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import brief, near, shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.public import public
-from sojourn._util.typed_json import checked, read_json
-from sojourn._util.units import counted
-from sojourn.custom import trust as trusting
 from sojourn.metrics.labels import heading
 from sojourn.result.estimate import Estimate, without_interval
-from sojourn.result.folders import check_results, kind_of
-from sojourn.result.stored import canonical_of, read_summary
-from sojourn.scenario import describe
 from sojourn.scenario.parsing import read_value, split_setting
 from sojourn.sweeps import estimates
-from sojourn.sweeps.compare import load_comparison
-from sojourn.sweeps.comparison_index import read_index
-from sojourn.sweeps.failures import unresolved
-from sojourn.sweeps.remote import local, url_of
-from sojourn.sweeps.rows import arranged, axes_of, labels_in_order, ordered, places, row_of
-from sojourn.sweeps.runner import CODE, RUN_COLUMNS
-from sojourn.sweeps.store import FAILED, Store
+from sojourn.sweeps.rows import axes_of, labels_in_order, places
+from sojourn.sweeps.runner import RUN_COLUMNS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -43,132 +27,17 @@ UNITS = ("_s", "_bps", "_bytes", "_packets")
 """Unit suffixes that may be omitted from the name of a column."""
 
 
-@public
-def results(
-    directory: str | Path, *, engine: str | None = None, failed: bool = False
-) -> "pl.DataFrame":
-    """Return the results in a directory as a frame with one row per run.
-
-    Parameters
-    ----------
-    directory : str or Path
-        Folder of a sweep, or of `--out` of `sojourn run`, `compare` or `paper run`; or a URL of a
-        file system that fsspec reads, like "s3://bucket/load".
-    engine : str, optional
-        Identifier of the engine whose rows are returned: rows of different versions are never
-        mixed. The default is the engine of this version, or the only one in the folder.
-    failed : bool, optional
-        True returns the failed runs instead, which other results leave out: with the columns
-        `failure_kind`, `failure` (the message) and `failure_attempt` (from 1).
-
-    Returns
-    -------
-    polars.DataFrame
-        The axes, `seed`, the measured columns, then `engine`, `key` and `axes`; sorted by the axes
-        and the seed: quantities by value, names in the order of the sweep. A comparison has the
-        axis `qdisc`. See `sojourn.sweep` for the columns.
-
-    Raises
-    ------
-    InputError
-        If there are no results, or none of `engine`.
-    """
-    with local(directory) as folder:
-        return _results(folder, url_of(directory) or directory, engine, failed)
-
-
-def _results(
-    directory: Path, place: str | Path, engine: str | None, failed: bool
-) -> "pl.DataFrame":
-    failures = _failed_rows(directory)
-    if failed and not len(failures):
-        raise InputError(f"{directory}: there are no failed runs")
-    rows = failures if failed else _rows(directory, failures)
-    engines = sorted(rows["engine"].unique().to_list())
-    chosen = engine or (engines[0] if len(engines) == 1 else _sojourn.engine())
-    if chosen not in engines:
-        raise InputError(f"{directory}: no runs of engine {shown(chosen)}{near(chosen, engines)}")
-    selected = rows.filter(rows["engine"] == chosen)
-    if len(selected) < len(rows):
-        left = counted(
-            len(rows) - len(selected), "row of other engines is", "rows of other engines are"
-        )
-        print(f"sojourn: {place}: {left} left out", file=sys.stderr)
-    if not failed and len(failures):
-        count = failures["engine"].to_list().count(chosen)
-        left = counted(count, "failed run is", "failed runs are")
-        advice = f"sojourn results {place} --failed shows why"
-        print(f"sojourn: {place}: {left} left out; {advice}", file=sys.stderr)
-    _report_versions(selected, place)
-    return ordered(selected, _given(directory))
-
-
-def _report_versions(rows: "pl.DataFrame", place: str | Path) -> None:
-    """Print a line if runs of several versions of a class in Python have the same labels."""
-    if CODE not in rows.columns:
-        return
-    axes = axes_of(rows)
-    each = rows.select(*axes, "seed", CODE).unique().group_by(*axes, "seed").len()
-    if (most := int(each["len"].max())) > 1:  # type: ignore[arg-type]
-        text = f"runs with the same labels are of {most} versions of your own code"
-        by = ",".join([*axes, CODE])
-        print(f"sojourn: {place}: {text}; --by {by} separates them", file=sys.stderr)
-
-
-def _given(directory: Path) -> dict[str, list[Any]]:
-    """Return the labels of the axes in the order in which the sweeps of a folder gave them."""
-    labels: dict[str, dict[Any, None]] = {}
-    for note in _notes(directory):
-        for axis, values in note["axes"].items():
-            labels.setdefault(axis, {}).update(dict.fromkeys(values))
-    return {axis: list(values) for axis, values in labels.items()}
-
-
-def _failed_rows(directory: Path) -> "pl.DataFrame":
-    """Return a row for each failed run of a sweep or paper that has not succeeded since."""
-    directory = directory / "runs" if kind_of(directory) in ("paper", "evaluation") else directory
-    return unresolved(Store(directory / FAILED).rows(), Store(directory).rows())
-
-
-def _rows(directory: Path, failures: "pl.DataFrame") -> "pl.DataFrame":
-    """Return the rows of a folder of any kind; `failures` are its failed runs."""
-    import polars as pl
-
-    from sojourn._util.paths import compared_link
-    from sojourn.result.io import load_result
-
-    check_results(directory)
-    match kind_of(directory):
-        case "run":
-            result = load_result(directory, series=False)
-            return arranged([row_of(result, compared_link(result.scenario, None), {})])
-        case "comparison":
-            return load_comparison(directory, series=False).frame()
-        case "paper":
-            directory = directory / "runs"
-    store = Store(directory)
-    rows = store.rows()
-    for name in store.damaged:
-        print(f"sojourn: {directory}: {name} was damaged and set aside; run the sweep again",
-              file=sys.stderr)  # fmt: skip
-    if not len(rows):
-        if len(failures):
-            advice = f"sojourn results {directory} --failed shows why"
-            raise InputError(f"{directory}: all runs failed; {advice}")
-        below = [one.name for one in sorted(directory.glob("*")) if kind_of(one)]
-        there = f"; there are some in {', '.join(below[:3])}" if below else ""
-        raise InputError(f"{directory}: there are no results{there}")
-    assert isinstance(rows, pl.DataFrame)
-    return rows
-
-
 def column(rows: "pl.DataFrame", name: str) -> str:
     """Return the full name of a column given with or without its unit."""
+    return full_name(rows.columns, name)
+
+
+def full_name(columns: Sequence[str], name: str) -> str:
+    """Return the one of `columns` that `name` is, with or without its unit."""
     for known in (name, *(f"{name}{unit}" for unit in UNITS)):
-        if known in rows.columns:
+        if known in columns:
             return known
-    hidden = {*RUN_COLUMNS, *distributions(rows)}
-    known_names = [one for one in rows.columns if one not in hidden]
+    known_names = [one for one in columns if one not in RUN_COLUMNS and not one.endswith("_values")]
     raise InputError(f"no column {shown(name)}{near(name, known_names)}")
 
 
@@ -190,6 +59,17 @@ def axis_column(rows: "pl.DataFrame", name: str, option: str) -> str:
 
 def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
     """Return the rows that match `settings` (AXIS=VALUE); several values of an axis are a union."""
+    chosen = condition(rows.columns, lambda name: labels_in_order(rows[name]), settings)
+    return rows if chosen is None else rows.filter(chosen)
+
+
+def condition(
+    columns: Sequence[str], labels: Callable[[str], list[Any]], settings: Sequence[str]
+) -> "pl.Expr | None":
+    """Return the condition of `settings`, as `where` has them; None without settings.
+
+    `labels` returns the distinct labels of a column.
+    """
     import polars as pl
 
     wanted: dict[str, list[Any]] = {}
@@ -197,9 +77,10 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
         name, equals, text = setting.partition("=")
         if not equals:
             raise InputError(f"--where {brief(setting)}: write it as AXIS=VALUE, like qdisc=codel")
-        wanted.setdefault(column(rows, name.strip()), []).append(text.strip())
+        wanted.setdefault(full_name(columns, name.strip()), []).append(text.strip())
+    conditions = []
     for name, texts in wanted.items():
-        known = labels_in_order(rows[name])
+        known = labels(name)
         values = []
         for text in texts:
             matches = [one for one in known if str(one) == text or one == read_value(text)]
@@ -207,8 +88,8 @@ def where(rows: "pl.DataFrame", settings: Sequence[str]) -> "pl.DataFrame":
                 hint = near(text, [str(one) for one in known])
                 raise InputError(f"--where {name}: no runs with {shown(text)}{hint}")
             values += matches
-        rows = rows.filter(pl.col(name).is_in(values))
-    return rows
+        conditions.append(pl.col(name).is_in(values))
+    return pl.all_horizontal(conditions) if conditions else None
 
 
 @public
@@ -429,50 +310,3 @@ def as_text(frame: "pl.DataFrame", name: str) -> "pl.DataFrame":
     estimates = (estimate_in(row, name) for row in frame.iter_rows(named=True))
     cells = [without_interval(one).times(scale).text() for one in estimates]
     return frame.with_columns(pl.Series(name, cells, dtype=pl.String))
-
-
-def conditions(directory: Path) -> Mapping[str, Any] | None:
-    """Return the scenario and axes of the runs in a folder; None if several sweeps share it.
-
-    The result has the form of the note that a sweep writes (`_sweep-*.json`).
-    """
-    notes = _notes(directory)
-    same = [{key: note.get(key) for key in ("scenario", "axes", "varied")} for note in notes]
-    return notes[0] if notes and all(one == same[0] for one in same) else None
-
-
-class _Note(msgspec.Struct):
-    """Note of a sweep: its scenario, the values of its axes, and the paths that they change."""
-
-    scenario: dict[str, Any]
-    axes: dict[str, list[bool | int | float | str | None]]
-    varied: list[str] | None = None
-
-
-def _notes(directory: Path) -> list[dict[str, Any]]:
-    """Return scenario, axes and varied paths of the sweeps in a folder, or of another result.
-
-    `varied` has the paths of the scenario that an axis changes, see `describe.varied`. Notes that
-    are damaged, or from another program, are left out.
-    """
-    match kind_of(directory):
-        case "run":
-            summary = read_summary(directory / "summary.json")
-            return [{"scenario": summary["scenario"], "axes": {}, "varied": []}]
-        case "comparison":
-            index = read_index(directory)
-            scenario, link, variants = (index[key] for key in ("scenario", "link", "variants"))
-            base = scenario["links"][link]
-            each = [{"links": {link: {**base, "qdisc": v["qdisc"]}}} for v in variants.values()]
-            varied = describe.varied({"links": {link: base}}, each)
-            return [{"scenario": scenario, "axes": {"qdisc": list(variants)}, "varied": varied}]
-    trees = []
-    for path in sorted(directory.glob("_sweep-*.json")):
-        try:
-            note = checked(read_json(path), _Note)
-            trusting.read(note.scenario, path)
-            tree = {"scenario": canonical_of(note.scenario), "axes": note.axes}
-        except InputError:
-            continue
-        trees.append(tree if note.varied is None else {**tree, "varied": note.varied})
-    return trees

@@ -74,8 +74,9 @@ def places(column: "pl.Series", values: Sequence[Any] = ()) -> "pl.Series":
     """Return for each label of an axis its place in the order of the axis."""
     import polars as pl
 
-    place = {label: n for n, label in enumerate(labels_in_order(column, values))}
-    return pl.Series(f"//{column.name}", [place[label] for label in column.to_list()])
+    labels = pl.Series(labels_in_order(column, values), dtype=column.dtype)
+    place = pl.arange(len(labels), eager=True)
+    return column.replace_strict(labels, place).alias(f"//{column.name}")
 
 
 def labels_in_order(column: "pl.Series", values: Sequence[Any] = ()) -> list[Any]:

@@ -197,7 +197,7 @@ class _Campaign:
         self._codes = [" ".join(sorted(set(HASHES.findall(text)))) for text in texts]
         read = msgspec.json.Decoder(_Outline).decode
         self._outlines = [read(text) for text in texts]
-        self._memory = Memory(store)
+        self._memory = Memory(store, set(self._keys))
         # Equal runs are executed once.
         first = dict(zip(reversed(self._keys), reversed(range(len(runs))), strict=True))
         self.pending = [

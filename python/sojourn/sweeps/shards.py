@@ -13,10 +13,15 @@ from sojourn.result import folders
 from sojourn.sweeps.failures import COLUMNS
 from sojourn.sweeps.notes import copy_notes
 from sojourn.sweeps.remote import local
+from sojourn.sweeps.scan import ROW, Parts
 from sojourn.sweeps.store import FAILED, Store
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+PART_ROWS = 10_000
+"""Smallest number of rows after which `collect` writes a part."""
 
 
 @dataclass(frozen=True)
@@ -96,32 +101,38 @@ def _collect(places: Sequence[Path], out: Path, *, force: bool) -> Collected:
     with store.writing():
         if is_other:
             store.clear()
-        rows = _merged(store, [Store(place) for place in places])
+        done = _merged(store, [Store(place) for place in places])
         failures = Store(store.directory / FAILED)
         lost = _merged(failures, [Store(place / FAILED) for place in places])
         for place in places:
             copy_notes(place, store.directory)
-    done = set(rows["key"]) if len(rows) else set()
-    failed = set(lost["key"]) - done if len(lost) else set()
-    return Collected(len(done), len(failed))
+    return Collected(len(done), len(lost.filter(~lost.is_in(done.implode()))))
 
 
-def _merged(store: Store, others: Sequence[Store]) -> "pl.DataFrame":
-    """Write the rows of other stores that `store` lacks; return all its rows."""
+def _merged(store: Store, others: Sequence[Store]) -> "pl.Series":
+    """Write the rows of other stores that `store` lacks; return hashes of the keys of all rows.
+
+    The rows are not held in memory together.
+    """
     import polars as pl
 
-    frames = [store.rows(), *(other.rows() for other in others)]
-    there = len(frames[0])
-    full = [frame for frame in frames if len(frame)]
-    if not full:
-        return pl.DataFrame()
-    whole = pl.concat(full, how="diagonal_relaxed")
-    plain = [name for name in whole.columns if not whole.schema[name].is_nested()]
-    once = whole.unique(plain, keep="first", maintain_order=True)
-    _check_equal(once)
-    if len(once) > there:
-        store.put_frame(once[there:])
-    return once
+    there = store.parts()
+    parts = Parts((*there, *(path for other in others for path in other.parts())))
+    if not parts.paths:
+        return pl.Series(dtype=pl.UInt64)
+    hashes = parts.hashes()
+    once = hashes.filter(pl.struct("run", "row").is_first_distinct())
+    _check_equal(parts, once)
+    own = Parts(tuple(there)).height if there else 0
+    waiting: list[pl.DataFrame] = []
+    for frame in parts.chosen(once.filter(pl.col(ROW) >= own)[ROW]):
+        waiting.append(frame)
+        if sum(map(len, waiting)) >= PART_ROWS:
+            store.put_frame(pl.concat(waiting, how="diagonal_relaxed"))
+            waiting = []
+    if waiting:
+        store.put_frame(pl.concat(waiting, how="diagonal_relaxed"))
+    return once["key"].unique()
 
 
 def _identity(places: Sequence[Path]) -> dict[str, Any]:
@@ -140,21 +151,22 @@ def _identity(places: Sequence[Path]) -> dict[str, Any]:
     return first
 
 
-def _check_equal(rows: "pl.DataFrame") -> None:
-    """Raise InputError if a run has two results. A run may fail in several ways."""
-    if COLUMNS[0] in rows.columns:
+def _check_equal(parts: Parts, once: "pl.DataFrame") -> None:
+    """Raise InputError if a run has two results. A run may fail in several ways.
+
+    `once` has the hashes of the rows without repetitions.
+    """
+    import polars as pl
+
+    if COLUMNS[0] in parts.schema:
         return
-    same = rows.select("key", "axes", *_labels(rows)).is_duplicated()
-    if same.any():
-        one = rows.row(same.arg_true()[0], named=True)
+    same = once.filter(pl.col("run").is_duplicated())[ROW]
+    if len(same):
+        labels_of = ["axes", *parts.axes, "seed"]
+        firsts = (rows.select(labels_of).sort(labels_of)[:1] for rows in parts.chosen(same))
+        one = pl.concat(firsts).sort(labels_of).row(0, named=True)
         labels = ", ".join(f"{name} = {shown(one[name])}" for name in _names(one["axes"]))
         raise InputError(f"{labels}, seed {one['seed']}: two folders have different results")
-
-
-def _labels(rows: "pl.DataFrame") -> list[str]:
-    """Return the names of all axes."""
-    names = (name for text in rows["axes"].unique().sort() for name in _names(text))
-    return list(dict.fromkeys(names))
 
 
 def _names(text: str) -> list[str]:

@@ -10,7 +10,7 @@ import io
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -135,27 +135,32 @@ class Store:
         self._known = set()
         return self.news()
 
-    def news(self) -> "pl.DataFrame":
+    def news(self, keys: Collection[str] | None = None) -> "pl.DataFrame":
         """Return the rows of parts that others have added since the last call of this or `rows`.
 
-        Rows of merged parts are returned again.
+        Rows of merged parts are returned again. With `keys`, rows of other runs are left out, and
+        not held in memory.
         """
         import polars as pl
 
-        # A listing made while another process merges parts may lack both the old parts and the new
-        # one. It is used only if a second listing is the same.
-        parts = self._parts()
+        wanted = None if keys is None else pl.Series(list(keys), dtype=pl.String).implode()
+
+        def of_part(path: Path) -> "pl.DataFrame | None":
+            frame = self._read(path)
+            if frame is None or wanted is None:
+                return frame
+            chosen = frame.filter(pl.col("key").is_in(wanted))
+            return chosen if len(chosen) else None
+
         for _ in range(LOOKS):
+            parts = self._listing()
             try:
-                read = [self._read(path) for path in parts if path.name not in self._known]
-            except FileNotFoundError:
-                parts = self._parts()
+                read = [of_part(path) for path in parts if path.name not in self._known]
+            except FileNotFoundError:  # merged meanwhile
                 continue
-            before, parts = parts, self._parts()
-            if parts == [path for path in before if path.name not in self.damaged]:
-                break
+            break
         else:
-            raise InputError(f"{self.directory}: changes too fast to be read, try again")
+            raise self._restless()
         self._known |= {path.name for path in parts}
         frames = [frame for frame in read if frame is not None]
         if not frames:
@@ -169,6 +174,19 @@ class Store:
         # Lists cannot be compared: rows with the same key and labels are the same run.
         plain = [name for name in whole.columns if not whole.schema[name].is_nested()]
         return whole.unique(plain, keep="first", maintain_order=True).sort(plain, nulls_last=True)
+
+    def parts(self) -> list[Path]:
+        """Return the parts whose contents have the hash of their names.
+
+        The contents are not held in memory. Damaged parts are moved as `rows` does.
+        """
+        for _ in range(LOOKS):
+            try:
+                whole = [path for path in self._listing() if self._is_whole(path)]
+            except FileNotFoundError:  # merged meanwhile
+                continue
+            return whole
+        raise self._restless()
 
     def put(self, rows: Sequence[Row]) -> None:
         """Write rows durably (fsync).
@@ -224,6 +242,28 @@ class Store:
         for path, _ in small:
             if path != whole:
                 path.unlink(missing_ok=True)
+
+    def _listing(self) -> list[Path]:
+        """Return the parts at one moment, though other processes write and merge parts.
+
+        A listing made while another process merges parts may lack both the old parts and the new
+        one. It is used only if a second listing is the same.
+        """
+        parts = self._parts()
+        for _ in range(LOOKS):
+            before, parts = parts, self._parts()
+            if parts == before:
+                return parts
+        raise self._restless()
+
+    def _restless(self) -> InputError:
+        return InputError(f"{self.directory}: changes too fast to be read, try again")
+
+    def _is_whole(self, path: Path) -> bool:
+        """Return True if a part has the hash of its name; a damaged part is moved."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return _named(digest) == path.name or self._read(path) is not None
 
     def _parts(self) -> list[Path]:
         """Return the parts; Parquet files with other names are ignored."""
@@ -364,4 +404,8 @@ def _listed(column: "pl.Series") -> list[str]:
 
 def _name(data: bytes) -> str:
     """Return the file name of a part: the hash of its contents."""
-    return f"{hashlib.sha256(data).hexdigest()[:32]}.parquet"
+    return _named(hashlib.sha256(data).hexdigest())
+
+
+def _named(digest: str) -> str:
+    return f"{digest[:32]}.parquet"

@@ -3,7 +3,7 @@
 import json
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -45,14 +45,14 @@ class Job:
 
 
 class Memory:
-    """Results and failures in a store; without a store, in this campaign.
+    """Results and failures of the runs `keys` in a store; without a store, in this campaign.
 
     `known` has the labels and measured columns of each run by key, `failed` the attempt and reason
     of the last failure.
     """
 
-    def __init__(self, store: Store | None) -> None:
-        self.store = store
+    def __init__(self, store: Store | None, keys: Collection[str]) -> None:
+        self.store, self._keys = store, keys
         self.failures = None if store is None else Store(store.directory / FAILED)
         self.known: dict[str, list[tuple[Row, Row]]] = {}
         self.failed: dict[str, tuple[int, Fault]] = {}
@@ -62,9 +62,9 @@ class Memory:
         """Add what others have written since the last call."""
         if self.store is None or self.failures is None:
             return
-        for key, rows in known_runs(self.store.news()).items():
+        for key, rows in known_runs(self.store.news(self._keys)).items():
             self.known.setdefault(key, []).extend(rows)
-        for row in self.failures.news().iter_rows(named=True):
+        for row in self.failures.news(self._keys).iter_rows(named=True):
             attempt, key = row["failure_attempt"], row["key"]
             if attempt > self.failed.get(key, (0, None))[0]:
                 self.failed[key] = attempt, Fault(row["failure_kind"], row["failure"])
