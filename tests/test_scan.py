@@ -199,7 +199,7 @@ def test_a_large_store_is_not_held(done: Path, tmp_path: Path) -> None:
 
 
 def peak(program: str) -> int:
-    """Return the peak memory of a program in kB, less that of Python and Polars."""
+    """Return the peak memory of a program in kB, without what Python and Polars take."""
     inside = (
         "import re, warnings, pathlib, polars, sojourn as sj\n"
         "def peak(): return int(re.search(r'VmHWM:\\s+(\\d+)', "

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import sojourn as sj
+from sojourn_lab.validation.netem.__main__ import BATCH, long_run
 from sojourn_lab.validation.netem.cases import CASES, SIZE
 from sojourn_lab.validation.netem.measure import Arrivals, behind, kernel, missing, simulated
 
@@ -70,6 +71,16 @@ def test_losses_and_copies_are_as_netem(tmp_path: Path) -> None:
             difference = abs(ours[key] - theirs.figures()[key])
             assert difference <= BOUNDS[key], f"{case.name}, {key}: {ours[key]}"
         assert max(ours["lost"], ours["duplicated"]) > 0.02, case.name
+
+
+@pytest.mark.parametrize("name", ["loss, four states", "loss, Gilbert-Elliott"])
+def test_bursts_lose_the_share_of_the_long_run(name: str) -> None:
+    """The share that the page states, within four standard errors."""
+    (case,) = (one for one in CASES if one.name == name)
+    arrivals = simulated(case, range(0, 200_000_000, 1000))
+    error = arrivals.error("lost", BATCH)
+    assert 0.0005 < error < 0.003
+    assert abs(arrivals.lost.mean() - long_run(case)) < 4 * error
 
 
 SERIALIZED = (

@@ -238,7 +238,7 @@ def _whole(
 def _opened(
     directory: Path, place: str | Path, engine: str | None, *, failed: bool = False
 ) -> _Runs:
-    """Return the rows of a folder of any kind, each once, without reading those of a store."""
+    """Return the rows of a folder of any kind, each once; the parts of a store are not read."""
     failures = _failed_rows(directory, required=failed)
     blocks: list[pl.LazyFrame] = []
     if not failed and kind_of(directory) not in ("run", "comparison"):

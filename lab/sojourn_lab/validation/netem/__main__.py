@@ -39,8 +39,8 @@ Debian's user-mode Linux 6.1, on its loopback device; the simulated wire had the
 same times; the live link had pings, and was impaired in one direction. The random numbers differ,
 so the figures differ by chance.
 
-`make validate-netem` writes this page, `make validate-netem COUNTED=--counted` its second part
-only; `lab/tests/test_netem.py` compares the cases with netem.
+`make validate-netem` writes this page, `python -m sojourn_lab.validation.netem --counted` its
+second part only; `lab/tests/test_netem.py` compares the cases with netem.
 """
 
 TABLE = """
