@@ -44,6 +44,8 @@ from test_mutated_files import (
     sent,
 )
 from test_mutated_sweeps import SCENARIO, SWEEP, UNTIL
+from test_parsimon import CLUSTER, NETWORK
+from test_parsimon import FLOWS as PARSIMON_FLOWS
 from test_topology_files import HPCC, HTSIM
 
 MEMBERS = 3_000
@@ -453,6 +455,9 @@ READERS: dict[str, Reader] = {
     "snapshot": Reader(saved, loaded),
     "topology HPCC": Reader(written("topology.txt", HPCC), topology),
     "topology htsim": Reader(written("fat.topo", HTSIM), topology),
+    "topology Parsimon": Reader(written("network.json", json.dumps(NETWORK)), topology),
+    "topology of a cluster": Reader(written("cluster.json", json.dumps(CLUSTER)), topology),
+    "flow list JSON": Reader(written("flows.json", json.dumps(PARSIMON_FLOWS)), listed),
     **{
         f"flow list {form}": Reader(written("flows", text), listed)
         for form, text in FLOW_LISTS.items()
