@@ -45,9 +45,27 @@ func NewLink(text string, rate uint64, delay time.Duration, seed uint64, i Impai
 	if handle == nil {
 		return nil, a.failure(Invalid)
 	}
+	return newLink(handle), nil
+}
+
+func newLink(handle *C.struct_sj_link) *Link {
 	l := &Link{handle: handle}
 	runtime.SetFinalizer(l, (*Link).Close)
-	return l, nil
+	return l
+}
+
+// LoadLink creates the link that Save returned as a snapshot. Bytes that are damaged, or of another
+// version of the library, return an error with the code BadSnapshot. Load only snapshots that you
+// wrote.
+func LoadLink(snapshot []byte) (*Link, error) {
+	var handle *C.struct_sj_link
+	err := loaded(snapshot, func(start *C.uint8_t, count C.size_t, a *arguments) C.int {
+		return C.sj_link_load(&handle, start, count, &a.error[0], C.size_t(len(a.error)))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newLink(handle), nil
 }
 
 // Close frees the link. Further calls return an error; Close may be called twice.
@@ -94,4 +112,13 @@ func (l *Link) Change(now time.Duration, rate uint64, delay time.Duration) error
 	code := C.sj_link_change(l.handle, C.uint64_t(now), C.uint64_t(rate), C.uint64_t(delay))
 	runtime.KeepAlive(l)
 	return check(code)
+}
+
+// Save returns a snapshot with the packets, from which LoadLink continues on any machine: the same
+// packets, with their IDs, arrive and are dropped at the same times.
+func (l *Link) Save() ([]byte, error) {
+	defer runtime.KeepAlive(l)
+	return saved(func(start **C.uint8_t, count *C.size_t, a *arguments) C.int {
+		return C.sj_link_save(l.handle, start, count, &a.error[0], C.size_t(len(a.error)))
+	})
 }

@@ -9,7 +9,6 @@ import (
 	"math"
 	"runtime"
 	"time"
-	"unsafe"
 )
 
 // Simulation runs a scenario, in steps or in one go.
@@ -38,16 +37,12 @@ func NewSimulation(scenario string) (*Simulation, error) {
 // of another version of the library, return an error with the code BadSnapshot. Load only snapshots
 // that you wrote.
 func LoadSimulation(snapshot []byte) (*Simulation, error) {
-	var a arguments
 	var handle *C.struct_sj_sim
-	start := new(byte) // an empty slice has no first byte
-	if len(snapshot) > 0 {
-		start = &snapshot[0]
-	}
-	code := C.sj_sim_load(&handle, (*C.uint8_t)(unsafe.Pointer(start)), C.size_t(len(snapshot)),
-		&a.error[0], C.size_t(len(a.error)))
-	if code < 0 {
-		return nil, a.failure(code)
+	err := loaded(snapshot, func(start *C.uint8_t, count C.size_t, a *arguments) C.int {
+		return C.sj_sim_load(&handle, start, count, &a.error[0], C.size_t(len(a.error)))
+	})
+	if err != nil {
+		return nil, err
 	}
 	return newSimulation(handle), nil
 }
@@ -91,12 +86,7 @@ func (s *Simulation) Result() (string, error) {
 // to the last byte.
 func (s *Simulation) Save() ([]byte, error) {
 	defer runtime.KeepAlive(s)
-	var a arguments
-	var start *C.uint8_t
-	var count C.size_t
-	code := C.sj_sim_save(s.handle, &start, &count, &a.error[0], C.size_t(len(a.error)))
-	if code < 0 {
-		return nil, a.failure(code)
-	}
-	return C.GoBytes(unsafe.Pointer(start), C.int(count)), nil
+	return saved(func(start **C.uint8_t, count *C.size_t, a *arguments) C.int {
+		return C.sj_sim_save(s.handle, start, count, &a.error[0], C.size_t(len(a.error)))
+	})
 }

@@ -124,6 +124,68 @@ func TestAnImpairedLinkLosesAndDelays(t *testing.T) {
 	}
 }
 
+// offered pushes packets from first to before last, and returns what comes out as text.
+func offered(t *testing.T, link *Link, first, last int) string {
+	var log strings.Builder
+	var p Packet
+	for i := first; i < last; i++ {
+		now := time.Duration(i) * time.Millisecond / 2
+		packet := Packet{Len: 1250, Hash: uint32(i % 3), ECN: ECT0, ID: 1<<63 | uint64(i)}
+		if err := link.Push(now, &packet); err != nil {
+			t.Fatal(err)
+		}
+		for _, next := range []func(*Packet) (bool, error){
+			func(p *Packet) (bool, error) { return link.Poll(now, p) }, link.NextUndelivered,
+		} {
+			for ok, _ := next(&p); ok; ok, _ = next(&p) {
+				fmt.Fprintln(&log, p)
+			}
+		}
+	}
+	return log.String()
+}
+
+func TestALinkOfASnapshotContinuesInTheSameWay(t *testing.T) {
+	impairments := Impairments{Loss: 0.1, Jitter: 5 * time.Millisecond, JitterReorders: true}
+	first, err := NewLink("fq_codel(limit=50p)", 10_000_000, 20*time.Millisecond, 1, impairments)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered(t, first, 0, 300)
+	snapshot, err := first.Save()
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := LoadLink(snapshot)
+	if err != nil || second.NextPoll() != first.NextPoll() || first.NextPoll() == Never {
+		t.Fatal(err)
+	}
+	var logs [2]string
+	var ends [2][]byte
+	for i, link := range []*Link{first, second} {
+		logs[i] = offered(t, link, 300, 600)
+		if ends[i], err = link.Save(); err != nil {
+			t.Fatal(err)
+		}
+		link.Close()
+	}
+	if logs[0] != logs[1] || len(logs[0]) < 5000 || !bytes.Equal(ends[0], ends[1]) {
+		t.Fatal("the restored link differs")
+	}
+	if _, err := first.Save(); err == nil {
+		t.Fatal("a closed link is saved")
+	}
+	if _, err := LoadSimulation(snapshot); code(err) != BadSnapshot {
+		t.Fatal(err)
+	}
+	snapshot[len(snapshot)/2] ^= 1
+	for _, wrong := range [][]byte{snapshot, snapshot[:100], {}, nil} {
+		if _, err := LoadLink(wrong); code(err) != BadSnapshot || !strings.Contains(err.Error(), "snapshot: ") {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestErrorsHaveCodesAndTexts(t *testing.T) {
 	if _, err := NewQdisc("codle", 1, 1); err == nil || !strings.Contains(err.Error(), `did you mean "codel"?`) {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ use crate::units::{Span, Time};
 use crate::wire::{Fate, Wire, WireStats};
 use alloc::collections::VecDeque;
 use core::fmt;
+use saved::Recipe;
 use slab::Slab;
 
 /// Packet that has arrived at the far end.
@@ -75,6 +76,8 @@ pub struct Undelivered<T> {
 /// copy (`Clone`) continues in the same way.
 #[derive(Clone, Snapshot)]
 pub struct TimedLink<T> {
+    /// `None` if the program built the discipline. First, so that a snapshot begins with it.
+    recipe: Option<Recipe>,
     link: Link,
     bodies: Slab<T>,
     wire: Option<Wire>,
@@ -246,6 +249,17 @@ impl<T> TimedLink<T> {
         self.bodies.values().chain(undelivered)
     }
 
+    /// Bodies that [`TimedLink::bodies`] returns, to be changed.
+    pub fn bodies_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        let undelivered = self.undelivered.iter_mut().flatten().map(|packet| &mut packet.body);
+        self.bodies.values_mut().chain(undelivered)
+    }
+
+    /// Text form from which the discipline was built; `None` if the program built it.
+    pub fn text(&self) -> Option<&str> {
+        self.recipe.as_ref().map(|recipe| recipe.text.as_str())
+    }
+
     /// Calls `visit` with the internal variables of the discipline at the time of the last call.
     pub fn inspect(&mut self, visit: &mut dyn FnMut(&'static str, f64)) {
         self.link.inspect(visit);
@@ -253,7 +267,7 @@ impl<T> TimedLink<T> {
 
     /// Frees or keeps dropped packets, and sends packets that have left the queue to the wire.
     fn settle(&mut self) {
-        let TimedLink { link, bodies, wire, copy, undelivered } = self;
+        let TimedLink { link, bodies, wire, copy, undelivered, .. } = self;
         if link.has_dropped() {
             for dropped in link.take_dropped() {
                 let body = bodies.remove(dropped.packet.body);

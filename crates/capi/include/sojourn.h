@@ -379,6 +379,41 @@ int sj_link_stats(struct sj_link *link, struct sj_stats *stats);
 int sj_link_inspect(struct sj_link *link, sj_visit visit, void *context);
 
 /*
+ Writes the address of a snapshot into `*start`, and its number of bytes into `*count`:
+ sj_link_load() continues from them. It has the packets with their cookies, also those that
+ sj_link_next_undelivered() has not returned. The bytes are valid until the link is saved again
+ or freed. Returns 0 or an error, and writes the message into `error`, which has `error_bytes`
+ bytes.
+
+ # Safety
+ `link` is NULL or a handle; `start` and `count` are NULL or can be written; `error` is NULL or
+ has `error_bytes` bytes.
+ */
+int sj_link_save(struct sj_link *link,
+                 const uint8_t **start,
+                 size_t *count,
+                 char *error,
+                 size_t error_bytes);
+
+/*
+ Creates the link of a snapshot in `*link`. It continues as the saved one, on any machine: the
+ same packets arrive and are dropped at the same times, with the same cookies. A cookie is a
+ number: a pointer is valid in the process that made it only. Returns 0, or an error and NULL in
+ `*link`: SJ_BAD_SNAPSHOT for bytes that are not a snapshot of a link, that are damaged or
+ incomplete, or that another version of the library wrote. Load only snapshots that you wrote: a
+ checksum finds accidents only. Writes the message into `error`, which has `error_bytes` bytes.
+
+ # Safety
+ `link` is NULL or can be written; `start` is NULL or has `count` bytes; `error` is NULL or has
+ `error_bytes` bytes.
+ */
+int sj_link_load(struct sj_link **link,
+                 const uint8_t *start,
+                 size_t count,
+                 char *error,
+                 size_t error_bytes);
+
+/*
  Creates an empty discipline from its text form, like "codel(target=15ms)" or "tc: fq_codel limit
  1000", for a link of `rate` bit/s. Returns NULL on an error, and writes the message into
  `error`, which has `error_bytes` bytes. `fq_codel` is RFC 8290's: write

@@ -58,6 +58,36 @@ struct Free {
     void operator()(sj_sim *sim) const noexcept { sj_sim_free(sim); }
 };
 
+/* Bytes of a snapshot. */
+using Bytes = std::vector<std::uint8_t>;
+
+/* Calls `save`, one of sj_*_save(), and returns a copy of the bytes. */
+template <typename Handle>
+Bytes saved(int (*save)(Handle *, const std::uint8_t **, std::size_t *, char *, std::size_t),
+            Handle *handle)
+{
+    char text_of_error[message_bytes];
+    const std::uint8_t *start = nullptr;
+    std::size_t count = 0;
+    checked(save(handle, &start, &count, text_of_error, sizeof text_of_error), text_of_error);
+    return {start, start + count};
+}
+
+/* Calls `load`, one of sj_*_load(), and returns the handle. */
+template <typename Handle>
+Handle *loaded(int (*load)(Handle **, const std::uint8_t *, std::size_t, char *, std::size_t),
+               const Bytes &snapshot)
+{
+    char text_of_error[message_bytes];
+    Handle *handle = nullptr;
+    /* data() of an empty vector can be NULL. */
+    const std::uint8_t none = 0;
+    const std::uint8_t *start = snapshot.empty() ? &none : snapshot.data();
+    checked(load(&handle, start, snapshot.size(), text_of_error, sizeof text_of_error),
+            text_of_error);
+    return handle;
+}
+
 } // namespace detail
 
 /* Packet whose fields are 0, except for its size. */
@@ -202,6 +232,15 @@ public:
         return stats;
     }
 
+    /* Snapshot, from which load() continues on any machine. It has the packets with their cookies. */
+    std::vector<std::uint8_t> save() const { return detail::saved(sj_link_save, handle_.get()); }
+
+    /* Link of a snapshot. Load only snapshots that you wrote. */
+    static Link load(const std::vector<std::uint8_t> &snapshot)
+    {
+        return Link(detail::loaded(sj_link_load, snapshot));
+    }
+
     /* For functions of sojourn.h, such as bursts. */
     sj_link *get() const noexcept { return handle_.get(); }
 
@@ -253,27 +292,12 @@ public:
     }
 
     /* Snapshot, from which load() continues on any machine. */
-    std::vector<std::uint8_t> save() const
-    {
-        char text_of_error[detail::message_bytes];
-        const std::uint8_t *start = nullptr;
-        std::size_t count = 0;
-        detail::checked(sj_sim_save(handle_.get(), &start, &count, text_of_error, sizeof text_of_error),
-                        text_of_error);
-        return {start, start + count};
-    }
+    std::vector<std::uint8_t> save() const { return detail::saved(sj_sim_save, handle_.get()); }
 
     /* Simulation of a snapshot. Load only snapshots that you wrote. */
     static Simulation load(const std::vector<std::uint8_t> &snapshot)
     {
-        char text_of_error[detail::message_bytes];
-        sj_sim *handle = nullptr;
-        /* data() of an empty vector can be NULL. */
-        const std::uint8_t none = 0;
-        const std::uint8_t *start = snapshot.empty() ? &none : snapshot.data();
-        detail::checked(sj_sim_load(&handle, start, snapshot.size(), text_of_error, sizeof text_of_error),
-                        text_of_error);
-        return Simulation(handle);
+        return Simulation(detail::loaded(sj_sim_load, snapshot));
     }
 
     /* For functions of sojourn.h. */

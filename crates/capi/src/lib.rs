@@ -14,6 +14,7 @@ mod cookies;
 mod link;
 mod qdisc;
 mod sim;
+mod snapshot;
 mod structs;
 mod tools;
 
@@ -21,9 +22,10 @@ pub use border::{
     SJ_BAD_LENGTH, SJ_BAD_SIZE, SJ_BAD_SNAPSHOT, SJ_EARLIER, SJ_INVALID, SJ_NULL, SJ_PANICKED,
 };
 pub use link::{
-    sj_link, sj_link_change, sj_link_clone, sj_link_free, sj_link_inspect, sj_link_new,
-    sj_link_next_poll, sj_link_next_undelivered, sj_link_poll, sj_link_poll_burst, sj_link_push,
-    sj_link_push_burst, sj_link_reconfigure, sj_link_reset_stats, sj_link_stats,
+    sj_link, sj_link_change, sj_link_clone, sj_link_free, sj_link_inspect, sj_link_load,
+    sj_link_new, sj_link_next_poll, sj_link_next_undelivered, sj_link_poll, sj_link_poll_burst,
+    sj_link_push, sj_link_push_burst, sj_link_reconfigure, sj_link_reset_stats, sj_link_save,
+    sj_link_stats,
 };
 pub use qdisc::{
     sj_qdisc, sj_qdisc_backlog, sj_qdisc_clone, sj_qdisc_dequeue, sj_qdisc_dequeue_burst,

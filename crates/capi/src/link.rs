@@ -4,13 +4,32 @@ use crate::border::{
     Handle, Message, Outcome, Quick, SJ_BAD_LENGTH, call, check_size, code, code_of, handle, read,
 };
 use crate::qdisc::call_visit;
+use crate::snapshot::{load, save};
 use crate::structs::{Packets, SJ_NEVER, reason, sj_impairments, sj_packet, sj_stats, sj_visit};
 use sojourn_aqm::{LEN_MAX, LinkSpec, Rate, Span, Time, TimedLink};
 use std::ffi::{c_char, c_int, c_void};
 
 /// Link.
 #[derive(Debug)]
-pub struct sj_link(Handle<TimedLink<u64>>);
+pub struct sj_link(Handle<State>);
+
+#[derive(Clone, Debug)]
+struct State {
+    link: TimedLink<u64>,
+    /// Snapshot that was returned last.
+    snapshot: Vec<u8>,
+}
+
+impl State {
+    fn new(link: TimedLink<u64>) -> State {
+        State { link, snapshot: Vec::new() }
+    }
+
+    fn save(&mut self) -> Outcome<&[u8]> {
+        self.snapshot = self.link.save()?;
+        Ok(&self.snapshot)
+    }
+}
 
 /// Creates an idle link at time 0 with a discipline in its text form, `rate` bit/s, and a one-way
 /// delay of `delay` ns. Without `limit` in the text, the queue holds at most 250 ms. `impairments`
@@ -39,7 +58,8 @@ pub unsafe extern "C" fn sj_link_new(
         if let Some(impairments) = unsafe { impairments.as_ref() } {
             builder = builder.impairments(impairments.convert()?);
         }
-        Outcome::Ok(Box::into_raw(Box::new(sj_link(Handle::new(builder.build()?)))))
+        let state = State::new(builder.build()?);
+        Outcome::Ok(Box::into_raw(Box::new(sj_link(Handle::new(state)))))
     });
     let message = Message { start: error, bytes: error_bytes };
     message.report(built).unwrap_or(std::ptr::null_mut())
@@ -111,7 +131,7 @@ unsafe fn push(
 ) -> Quick<usize> {
     // SAFETY: the caller promises a handle and `count` packets.
     let (link, packets) = unsafe { (handle(link)?, Packets::new(packets, count)?) };
-    link.0.call(|link| {
+    link.0.call(|State { link, .. }| {
         let is_too_long = |i| packets.get(i).len >= LEN_MAX;
         if (0..packets.count()).any(is_too_long) {
             return Err(SJ_BAD_LENGTH);
@@ -167,7 +187,7 @@ unsafe fn poll(
 ) -> Quick<usize> {
     // SAFETY: the caller promises a handle and `count` packets.
     let (link, packets) = unsafe { (handle(link)?, Packets::new(packets, count)?) };
-    link.0.call(|link| {
+    link.0.call(|State { link, .. }| {
         for i in 0..packets.count() {
             let arrival = link.poll(Time(now)).map_err(|error| code_of(&error))?;
             let Some(arrival) = arrival else { return Ok(i) };
@@ -189,7 +209,7 @@ unsafe fn poll(
 pub unsafe extern "C" fn sj_link_next_poll(link: *mut sj_link) -> u64 {
     // SAFETY: the caller promises a handle.
     let next = unsafe { handle(link) }.and_then(|link| {
-        link.0.call(|link| Quick::Ok(link.next_poll().map_or(SJ_NEVER, |at| at.0)))
+        link.0.call(|State { link, .. }| Quick::Ok(link.next_poll().map_or(SJ_NEVER, |at| at.0)))
     });
     next.unwrap_or(SJ_NEVER)
 }
@@ -207,7 +227,7 @@ pub unsafe extern "C" fn sj_link_next_undelivered(
     // SAFETY: the caller promises a handle and a packet.
     let arguments = unsafe { handle(link).and_then(|l| Ok((l, Packets::new(packet, 1)?))) };
     code(arguments.and_then(|(link, packets)| {
-        link.0.call(|link| {
+        link.0.call(|State { link, .. }| {
             let Some(lost) = link.next_undelivered() else { return Ok(0) };
             let packet = sj_packet::of(packets.size(), &lost.packet, lost.body, lost.at);
             packets.set(0, sj_packet { reason: reason(lost.reason), ..packet });
@@ -230,7 +250,7 @@ pub unsafe extern "C" fn sj_link_change(
 ) -> c_int {
     // SAFETY: the caller promises a handle.
     code(unsafe { handle(link) }.and_then(|link| {
-        link.0.call(|link| {
+        link.0.call(|State { link, .. }| {
             let spec = LinkSpec::new(Rate(rate), Span(delay));
             link.change(Time(now), spec).map(|()| 0).map_err(|error| code_of(&error))
         })
@@ -253,7 +273,7 @@ pub unsafe extern "C" fn sj_link_reconfigure(
     // SAFETY: the caller promises a handle, and the null character of the text.
     let arguments = unsafe { read(text).and_then(|text| Ok((handle(link)?, text))) };
     let changed: Outcome<usize> = arguments.and_then(|(link, text)| {
-        link.0.call(|link| {
+        link.0.call(|State { link, .. }| {
             link.reconfigure(Time(now), text)?;
             Ok(0)
         })
@@ -269,7 +289,9 @@ pub unsafe extern "C" fn sj_link_reconfigure(
 pub unsafe extern "C" fn sj_link_reset_stats(link: *mut sj_link, now: u64) -> c_int {
     // SAFETY: the caller promises a handle.
     code(unsafe { handle(link) }.and_then(|link| {
-        link.0.call(|link| link.reset_stats(Time(now)).map(|()| 0).map_err(|error| code_of(&error)))
+        link.0.call(|State { link, .. }| {
+            link.reset_stats(Time(now)).map(|()| 0).map_err(|error| code_of(&error))
+        })
     }))
 }
 
@@ -283,7 +305,7 @@ pub unsafe extern "C" fn sj_link_stats(link: *mut sj_link, stats: *mut sj_stats)
     let arguments = unsafe { handle(link).and_then(|link| Ok((link, handle(stats)?))) };
     code(arguments.and_then(|(link, stats)| {
         check_size::<sj_stats>(stats.size)?;
-        link.0.call(|link| {
+        link.0.call(|State { link, .. }| {
             *stats = counters(stats.size, link);
             Ok(0)
         })
@@ -323,9 +345,57 @@ pub unsafe extern "C" fn sj_link_inspect(
     context: *mut c_void,
 ) -> c_int {
     // SAFETY: the caller promises a handle.
-    code(
-        unsafe { handle(link) }.and_then(|link| {
-            link.0.call(|link| call_visit(visit, context, |see| link.inspect(see)))
-        }),
-    )
+    code(unsafe { handle(link) }.and_then(|link| {
+        link.0.call(|State { link, .. }| call_visit(visit, context, |see| link.inspect(see)))
+    }))
+}
+
+/// Writes the address of a snapshot into `*start`, and its number of bytes into `*count`:
+/// sj_link_load() continues from them. It has the packets with their cookies, also those that
+/// sj_link_next_undelivered() has not returned. The bytes are valid until the link is saved again
+/// or freed. Returns 0 or an error, and writes the message into `error`, which has `error_bytes`
+/// bytes.
+///
+/// # Safety
+/// `link` is NULL or a handle; `start` and `count` are NULL or can be written; `error` is NULL or
+/// has `error_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_save(
+    link: *mut sj_link,
+    start: *mut *const u8,
+    count: *mut usize,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> c_int {
+    // SAFETY: the caller promises a handle.
+    let link = unsafe { handle(link) }.map(|link| &mut link.0);
+    let message = Message { start: error, bytes: error_bytes };
+    // SAFETY: the caller promises that both can be written.
+    unsafe { save(link, State::save, start, count, message) }
+}
+
+/// Creates the link of a snapshot in `*link`. It continues as the saved one, on any machine: the
+/// same packets arrive and are dropped at the same times, with the same cookies. A cookie is a
+/// number: a pointer is valid in the process that made it only. Returns 0, or an error and NULL in
+/// `*link`: SJ_BAD_SNAPSHOT for bytes that are not a snapshot of a link, that are damaged or
+/// incomplete, or that another version of the library wrote. Load only snapshots that you wrote: a
+/// checksum finds accidents only. Writes the message into `error`, which has `error_bytes` bytes.
+///
+/// # Safety
+/// `link` is NULL or can be written; `start` is NULL or has `count` bytes; `error` is NULL or has
+/// `error_bytes` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sj_link_load(
+    link: *mut *mut sj_link,
+    start: *const u8,
+    count: usize,
+    error: *mut c_char,
+    error_bytes: usize,
+) -> c_int {
+    let create = |snapshot: &[u8]| {
+        let state = State::new(TimedLink::from_snapshot(snapshot)?);
+        Ok(sj_link(Handle::new(state)))
+    };
+    // SAFETY: the caller promises both.
+    unsafe { load(link, start, count, create, Message { start: error, bytes: error_bytes }) }
 }

@@ -1,9 +1,9 @@
 //! Whole simulations: a scenario, run in steps or in one go, with its result as JSON.
 
 use crate::border::{
-    Failure, Handle, Message, Outcome, Quick, SJ_BAD_SNAPSHOT, SJ_EARLIER, SJ_INVALID, SJ_NULL,
-    bytes, call, code, handle, read,
+    Failure, Handle, Message, Outcome, Quick, SJ_EARLIER, SJ_INVALID, call, code, handle, read,
 };
+use crate::snapshot::{load, save};
 use crate::structs::SJ_NEVER;
 use sojourn_aqm::Time;
 use sojourn_sim::{Scenario, Simulation};
@@ -25,6 +25,11 @@ struct State {
 impl State {
     fn new(simulation: Simulation) -> State {
         State { simulation, result: CString::default(), snapshot: Vec::new() }
+    }
+
+    fn save(&mut self) -> Outcome<&[u8]> {
+        self.snapshot = self.simulation.save()?;
+        Ok(&self.snapshot)
     }
 }
 
@@ -174,21 +179,10 @@ pub unsafe extern "C" fn sj_sim_save(
     error_bytes: usize,
 ) -> c_int {
     // SAFETY: the caller promises a handle.
-    let saved = unsafe { handle(sim) }.map_err(Failure::from).and_then(|sim| {
-        sim.0.call(|state| {
-            if start.is_null() || count.is_null() {
-                return Err(Failure::from(SJ_NULL));
-            }
-            state.snapshot = state.simulation.save()?;
-            // SAFETY: not null; the caller promises that both can be written.
-            unsafe {
-                start.write(state.snapshot.as_ptr());
-                count.write(state.snapshot.len());
-            }
-            Ok(0)
-        })
-    });
-    code(Message { start: error, bytes: error_bytes }.report(saved))
+    let sim = unsafe { handle(sim) }.map(|sim| &mut sim.0);
+    let message = Message { start: error, bytes: error_bytes };
+    // SAFETY: the caller promises that both can be written.
+    unsafe { save(sim, State::save, start, count, message) }
 }
 
 /// Creates the simulation of a snapshot in `*sim`. It continues as the saved one, on any machine,
@@ -208,19 +202,7 @@ pub unsafe extern "C" fn sj_sim_load(
     error: *mut c_char,
     error_bytes: usize,
 ) -> c_int {
-    let loaded = call(|| {
-        if sim.is_null() {
-            return Err(Failure::from(SJ_NULL));
-        }
-        // SAFETY: not null; the caller promises that it can be written.
-        unsafe { sim.write(std::ptr::null_mut()) };
-        // SAFETY: the caller promises `count` bytes.
-        let simulation = Simulation::load(unsafe { bytes(start, count) }?)
-            .map_err(|error| Failure { code: SJ_BAD_SNAPSHOT, text: error.to_string() })?;
-        let loaded = Box::new(sj_sim(Handle::new(State::new(simulation))));
-        // SAFETY: as above.
-        unsafe { sim.write(Box::into_raw(loaded)) };
-        Ok(0)
-    });
-    code(Message { start: error, bytes: error_bytes }.report(loaded))
+    let create = |snapshot: &[u8]| Ok(sj_sim(Handle::new(State::new(Simulation::load(snapshot)?))));
+    // SAFETY: the caller promises both.
+    unsafe { load(sim, start, count, create, Message { start: error, bytes: error_bytes }) }
 }

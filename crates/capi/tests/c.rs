@@ -17,25 +17,47 @@ fn a_c_program_links_either_library_and_passes() {
     }
 }
 
+/// Programs whose memory is checked.
+const CHECKED: [&str; 2] = ["border", "link_snapshot"];
+
 #[test]
 fn valgrind_finds_no_error_and_no_leak() {
     if !has("valgrind") {
         return;
     }
-    let program = compile("cc", "border.c", "a", &["-std=c11"], "border-valgrind");
-    let mut valgrind = Command::new("valgrind");
-    valgrind.args(["--quiet", "--leak-check=full", "--show-leak-kinds=definite,indirect"]);
-    passes(
-        valgrind
-            .args(["--errors-for-leak-kinds=definite,indirect", "--error-exitcode=9"])
-            .arg(program),
-    );
+    for name in CHECKED {
+        let source = format!("{name}.c");
+        let program = compile("cc", &source, "a", &["-std=c11"], &format!("{name}-valgrind"));
+        let mut valgrind = Command::new("valgrind");
+        valgrind.args(["--quiet", "--leak-check=full", "--show-leak-kinds=definite,indirect"]);
+        passes(
+            valgrind
+                .args(["--errors-for-leak-kinds=definite,indirect", "--error-exitcode=9"])
+                .arg(program),
+        );
+    }
 }
 
 #[test]
 fn address_sanitizer_finds_no_error_and_no_leak() {
     let flags = ["-std=c11", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-    passes(&mut Command::new(compile("cc", "border.c", "a", &flags, "border-asan")));
+    for name in CHECKED {
+        let source = format!("{name}.c");
+        let program = compile("cc", &source, "a", &flags, &format!("{name}-asan"));
+        passes(&mut Command::new(program));
+    }
+}
+
+#[test]
+fn a_link_continues_in_another_process() {
+    let program = compile("cc", "link_snapshot.c", "so", &["-std=c11"], "link_snapshot");
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join("links.snapshot");
+    let [saved, loaded] = ["save", "load"].map(|word| {
+        let mut command = Command::new(&program);
+        run(command.env("LD_LIBRARY_PATH", libraries()).arg(word).arg(&file)).stdout
+    });
+    assert_eq!(String::from_utf8_lossy(&loaded), String::from_utf8_lossy(&saved));
+    assert!(saved.len() > 100_000, "{} bytes", saved.len());
 }
 
 #[test]
@@ -105,8 +127,13 @@ fn the_examples_of_the_page_compile_and_run() {
             starts.push(text.chars().take(22).collect::<String>());
         }
     }
-    let expected =
-        ["arrived at 26000000 ns", r#"{"flows":[{"completed""#, "saved at 5000000000 ns", ""];
+    let expected = [
+        "arrived at 26000000 ns",
+        "42 arrives at 26000000",
+        r#"{"flows":[{"completed""#,
+        "saved at 5000000000 ns",
+        "",
+    ];
     assert_eq!(starts, expected);
 }
 

@@ -1,6 +1,7 @@
 //! Builder of a [`TimedLink`].
 
 use super::TimedLink;
+use super::saved::Recipe;
 use super::slab::Slab;
 use crate::error::{Error, Result};
 use crate::link::{Link, LinkSpec, Served};
@@ -104,12 +105,14 @@ impl<T> TimedLinkBuilder<T> {
             let text = "needs copies of bodies: call `clone_duplicates`";
             return Err(Error::new(text).at("impairments.duplicate"));
         }
-        let qdisc = match self.qdisc {
-            Some(qdisc) => qdisc,
+        let (recipe, qdisc) = match self.qdisc {
+            Some(qdisc) => (None, qdisc),
             None => {
                 let registry = Registry::standard();
                 let built = registry.build_text_within(&self.text, self.spec.rate, self.buffer);
-                built.map_err(|e| e.at("qdisc"))?.qdisc
+                let qdisc = built.map_err(|e| e.at("qdisc"))?.qdisc;
+                let Self { text, spec: LinkSpec { rate, .. }, buffer, .. } = self;
+                (Some(Recipe { text, rate, buffer }), qdisc)
             }
         };
         let mut link = Link::new(self.spec, qdisc, Pcg::stream(self.seed, "qdisc"))?;
@@ -118,6 +121,7 @@ impl<T> TimedLinkBuilder<T> {
         let stream = |name: &str| Box::new(Pcg::stream(seed, &format!("wire.{name}"))) as _;
         let has_wire = self.impairments != Impairments::default();
         Ok(TimedLink {
+            recipe,
             link,
             bodies: Slab::new(),
             wire: has_wire.then(|| Wire::new(&self.impairments, stream)),

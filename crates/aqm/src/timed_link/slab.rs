@@ -26,6 +26,11 @@ impl<T> Slab<T> {
         self.values.iter().flatten()
     }
 
+    /// Values to be changed, in the order of their indices.
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.values.iter_mut().flatten()
+    }
+
     /// Stores `value` and returns its index; `None` if there are 2^32 - 1.
     pub(super) fn insert(&mut self, value: T) -> Option<u32> {
         let index = match self.free.pop() {

@@ -21,6 +21,8 @@ mod ops;
 mod shift;
 #[cfg(feature = "snapshot")]
 mod snapshot;
+#[cfg(feature = "snapshot")]
+mod timed_snapshot;
 
 use cases::{Case, all};
 use ledger::{Event, Ledger};

@@ -33,7 +33,7 @@ fn build(case: &Case, kind: u32) -> Link {
 
 /// Arrivals with everything that disciplines read: hosts, classes, acknowledgements, departure
 /// times and headers of XCP.
-fn arrivals(rng: &mut Pcg64Mcg, n: u32) -> Vec<(Time, Packet)> {
+pub fn arrivals(rng: &mut Pcg64Mcg, n: u32) -> Vec<(Time, Packet)> {
     let mut arrivals = link::arrivals(rng, n);
     for (at, packet) in &mut arrivals {
         let bits = rng.next_u32();

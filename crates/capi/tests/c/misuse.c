@@ -1,6 +1,7 @@
 /* Random sequences of right and wrong calls, under AddressSanitizer: null pointers, structs of other
  * sizes, times that go back, texts and snapshots with changed bytes, short buffers. No call may
- * panic, and every cookie comes back at most once, from the handle that took it.
+ * panic, and every cookie comes back at most once, from the handle that took it or from the one that
+ * a snapshot of it made.
  *
  *   misuse CALLS [SEED] */
 
@@ -49,7 +50,9 @@ struct owner {
 
 static struct owner owners[HANDLES];
 static struct sj_sim *sims[2];
-static long reloaded, refused;
+
+/* Snapshots that were loaded, and refused: of links, and of simulations. */
+static long loaded[2], refused[2];
 
 static const char *const TEXTS[] = {
     "codel(limit=50p)", "fq_codel(variant=linux)", "droptail(limit=3p)", "cake", "pie(ecn=true)",
@@ -254,23 +257,27 @@ static void renew(struct owner *owner)
     }
 }
 
-/* Saves a simulation, and replaces it by what its bytes give: the same simulation, or an error if
- * some of them were changed or are missing. */
-static void reload(struct sj_sim **sim)
+/* Saves a link or a simulation, and replaces it by what its bytes give: the same one, or an error if
+ * some of them were changed or are missing, or are of the other kind. */
+static void reload(struct sj_link **link, struct sj_sim **sim)
 {
     char error[100];
     const uint8_t *start = NULL;
-    size_t count = 0, times = one_in(2) ? draw(4) : 0, length, i;
-    struct sj_sim *other = NULL;
-    uint64_t now = sj_sim_now(*sim);
+    size_t count = 0, times = one_in(2) ? draw(4) : 0, length, i, room = draw(sizeof error + 1);
+    struct sj_link *other_link = NULL;
+    struct sj_sim *other_sim = NULL;
+    int result, is_link = link != NULL ? !one_in(20) : one_in(20), is_null = one_in(20);
     uint8_t *copy;
-    int result;
 
     if (one_in(20)) {
-        CHECK(sj_sim_save(*sim, NULL, &count, error, draw(sizeof error + 1)) == SJ_NULL);
+        result = link != NULL ? sj_link_save(*link, NULL, &count, error, room)
+                              : sj_sim_save(*sim, &start, NULL, error, room);
+        CHECK(result == SJ_NULL);
         return;
     }
-    CHECK(sj_sim_save(*sim, &start, &count, error, draw(sizeof error + 1)) == 0);
+    result = link != NULL ? sj_link_save(*link, &start, &count, error, room)
+                          : sj_sim_save(*sim, &start, &count, error, room);
+    CHECK(result == 0);
     length = one_in(4) ? draw(count + 1) : count;
     copy = malloc(length + 1); /* AddressSanitizer finds a read beyond it */
     CHECK(copy != NULL);
@@ -278,15 +285,24 @@ static void reload(struct sj_sim **sim)
     for (i = 0; length > 0 && i < times; i++) {
         copy[one_in(2) ? draw(length) : draw(length) % 64] = (uint8_t)draw(256);
     }
-    result = sj_sim_load(one_in(20) ? NULL : &other, one_in(20) ? NULL : copy, length, error, draw(40));
+    result = is_link ? sj_link_load(one_in(20) ? NULL : &other_link, is_null ? NULL : copy, length, error, room)
+                     : sj_sim_load(one_in(20) ? NULL : &other_sim, is_null ? NULL : copy, length, error, room);
     CHECK(result == 0 || result == SJ_NULL || result == SJ_BAD_SNAPSHOT);
-    if (result == 0) {
-        CHECK(length == count && memcmp(copy, start, count) == 0 && sj_sim_now(other) == now);
-        sj_sim_free(*sim);
-        *sim = other;
-        reloaded++;
+    if (result != 0) {
+        CHECK(other_link == NULL && other_sim == NULL);
+        refused[is_link ? 0 : 1]++;
     } else {
-        refused++;
+        CHECK(is_link == (link != NULL) && length == count && memcmp(copy, start, count) == 0);
+        loaded[is_link ? 0 : 1]++;
+        if (is_link) {
+            CHECK(sj_link_next_poll(other_link) == sj_link_next_poll(*link));
+            sj_link_free(*link);
+            *link = other_link;
+        } else {
+            CHECK(sj_sim_now(other_sim) == sj_sim_now(*sim));
+            sj_sim_free(*sim);
+            *sim = other_sim;
+        }
     }
     free(copy);
 }
@@ -300,7 +316,7 @@ static void simulate(struct sj_sim **sim)
         *sim = one_in(5) ? sj_sim_clone(sim == sims ? sims[1] : sims[0])
                          : sj_sim_new(changed(SCENARIO), error, draw(sizeof error + 1));
     } else if (one_in(8)) {
-        reload(sim);
+        reload(NULL, sim);
     } else if (one_in(8)) {
         const char *json = sj_sim_result(*sim, error, sizeof error);
         CHECK(json != NULL ? json[0] == '{' && json[strlen(json) - 1] == '}' : error[0] != 0);
@@ -328,15 +344,20 @@ int main(int count, char **words)
             pop(owner);
         } else if (kind < 90) {
             drops(owner);
-        } else if (kind < 94) {
+        } else if (kind < 92) {
             look(owner);
+        } else if (kind < 94 && owner->link) {
+            reload(&owner->link, NULL);
         } else if (kind < 97) {
             change(owner);
         } else {
             simulate(&sims[draw(2)]);
         }
     }
-    CHECK(pushed > 0 && reloaded > 0 && refused > 0);
+    CHECK(pushed > 0);
+    for (i = 0; i < 2; i++) {
+        CHECK(loaded[i] > 0 && refused[i] > 0);
+    }
     for (i = 0; i < HANDLES; i++) {
         sj_qdisc_free(owners[i].qdisc);
         sj_link_free(owners[i].link);

@@ -64,6 +64,27 @@ int main()
         link.change(at, 20000000, ms);
         link.push(at, packet);
         CHECK(link.clone().next_poll() == link.next_poll());
+        packet.cookie = UINT64_MAX - 1;
+        link.push(at, packet);
+        std::vector<std::uint8_t> bytes = link.save();
+        sojourn::Link loaded = sojourn::Link::load(bytes);
+        CHECK(loaded.save() == bytes && loaded.next_poll() == link.next_poll());
+        for (const std::uint64_t cookie : {std::uint64_t{4}, UINT64_MAX - 1}) {
+            std::optional<sojourn::Packet> one = link.poll(at + 30 * ms), two = loaded.poll(at + 30 * ms);
+            CHECK(one->cookie == cookie && two->cookie == cookie && one->at == two->at);
+        }
+        CHECK(loaded.save() == link.save() && loaded.next_poll() == SJ_NEVER);
+        bytes.pop_back();
+        for (const auto &wrong : {bytes, std::vector<std::uint8_t>()}) {
+            try {
+                sojourn::Link::load(wrong);
+                CHECK(false);
+            } catch (const sojourn::Error &error) {
+                CHECK(error.code() == SJ_BAD_SNAPSHOT);
+                CHECK(std::string(error.what()).rfind("snapshot: ", 0) == 0);
+            }
+        }
+        packet.cookie = 4;
     }
 
     sojourn::Simulation simulation(
