@@ -2,10 +2,12 @@
 
 import gc
 import json
+import subprocess
+import sys
 import weakref
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +21,8 @@ from support.pages import blocks
 
 MS = 1_000_000
 
+T = TypeVar("T")
+
 DISCIPLINES = [spec["name"] for spec in json.loads(_sojourn.specs())["disciplines"]]
 """All disciplines."""
 
@@ -27,7 +31,7 @@ class Body:
     """Body that a weak reference can watch."""
 
 
-def polled(link: TimedLink[int], now_ns: int) -> list[QueuedPacket[int]]:
+def polled(link: TimedLink[T], now_ns: int) -> list[QueuedPacket[T]]:
     """Poll until nothing has arrived."""
     packets = []
     while (packet := link.poll(now_ns)) is not None:
@@ -301,10 +305,111 @@ def test_bad_packets_are_refused_and_change_nothing(kind: Any) -> None:
         queue.reconfigure(*(() if kind is Qdisc else (10,)), "pie")
 
 
+def offered(link: TimedLink[Any], first: int, last: int, body: Any = None) -> list[str]:
+    """Push packets at twice the rate, and return what comes out."""
+    fates = []
+    for n in range(first, last):
+        one = body(n) if body else n.to_bytes(2, "big") * 3
+        link.push(n * MS // 2, one, size=1250, flow_hash=n % 3, ecn=n % 4)
+        packets = polled(link, n * MS // 2)
+        if n % 8 == 0:  # some stay for the snapshot
+            packets += iter(link.next_undelivered, None)
+        fates += [repr(packet) for packet in packets]
+    return fates
+
+
+@pytest.mark.parametrize("name", DISCIPLINES)
+def test_a_link_of_a_snapshot_continues_in_the_same_way(name: str) -> None:
+    """With impairments, after changes, and with packets that nobody has taken."""
+    link: TimedLink[bytes] = TimedLink(
+        name, rate="10mbit", delay="20ms", seed=3, keep_undelivered=True, loss="5%", jitter="3ms",
+        reorder="5%", duplicate="5%", corrupt="5%",
+    )  # fmt: skip
+    offered(link, 0, 200)
+    link.change(100 * MS, rate="8mbit")
+    snapshot = link.snapshot()
+    assert link.snapshot() == snapshot, "a snapshot changes nothing"
+    other: TimedLink[bytes] = TimedLink.from_snapshot(snapshot)
+    assert repr(other) == repr(link) == f"<TimedLink {name}: {len(link)} packets>"
+    assert other.next_poll_ns == link.next_poll_ns
+    fates = offered(other, 200, 400)
+    assert fates == offered(link, 200, 400)
+    assert any('reason="lost"' in fate for fate in fates)
+    assert other.stats() == link.stats()
+    assert other.snapshot() == link.snapshot()
+
+
+def test_functions_convert_bodies_of_a_snapshot() -> None:
+    """Also of dropped packets; the link itself keeps its bodies."""
+    link: TimedLink[Any] = TimedLink(
+        "droptail(limit=3p)", rate="10mbit", delay="5ms", keep_undelivered=True
+    )
+    for n in range(6):
+        link.push(0, {"n": n}, size=1250)
+    snapshot = link.snapshot(lambda body: json.dumps(body).encode())
+    other: TimedLink[Any] = TimedLink.from_snapshot(snapshot, json.loads)
+    raw: TimedLink[bytes] = TimedLink.from_snapshot(snapshot)
+    for one in (link, other):
+        assert [p.body["n"] for p in polled(one, 50 * MS)] == [0, 1, 2, 3]
+        assert [p.body["n"] for p in iter(one.next_undelivered, None)] == [4, 5]
+    assert polled(raw, 50 * MS)[0].body == b'{"n": 0}'
+
+
+def test_a_link_continues_in_another_process(tmp_path: Path) -> None:
+    """The other process has only the bytes."""
+    link: TimedLink[bytes] = TimedLink(
+        "fq_codel(flows=8)", rate="10mbit", delay="9ms", keep_undelivered=True, loss="5%"
+    )
+    offered(link, 0, 100)
+    (tmp_path / "link").write_bytes(link.snapshot())
+    script = (
+        "import sys; from pathlib import Path; from sojourn import TimedLink; import test_embed\n"
+        "link = TimedLink.from_snapshot(Path(sys.argv[1]).read_bytes())\n"
+        "print(test_embed.offered(link, 100, 200))\n"
+    )
+    words = [sys.executable, "-c", script, str(tmp_path / "link")]
+    tests = str(Path(__file__).parent)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, cwd=tests)
+    assert done.stdout.strip() == str(offered(link, 100, 200))
+
+
+def test_other_bytes_than_snapshots_of_links_are_refused(tmp_path: Path) -> None:
+    """Damaged, cut and foreign ones, and bodies that are not bytes."""
+    link: TimedLink[Any] = TimedLink("codel", rate="10mbit")
+    link.push(0, b"body", size=1250)
+    snapshot = link.snapshot()
+    for k in range(len(snapshot)):
+        for wrong in (snapshot[:k], snapshot[:k] + bytes([snapshot[k] ^ 4]) + snapshot[k + 1 :]):
+            with pytest.raises(sj.InputError, match=r"^snapshot: "):
+                TimedLink.from_snapshot(wrong)
+    case = {
+        "duration": "1s",
+        "links": {"up": {"rate": "1mbit"}},
+        "flows": [{"name": "f", "path": ["up"]}],
+    }
+    of_simulation = sj.Simulation(case).snapshot()
+    with pytest.raises(sj.InputError, match="snapshot: is of a simulation, not of a timed link"):
+        TimedLink.from_snapshot(of_simulation)
+    with pytest.raises(sj.InputError, match='snapshot: "text" is not bytes'):
+        TimedLink.from_snapshot("text")  # type: ignore[arg-type]
+    (tmp_path / "link").write_bytes(snapshot)
+    with pytest.raises(sj.InputError, match="is of a timed link, not of a simulation"):
+        sj.Simulation.load(tmp_path / "link")
+    link.push(0, ["list"], size=1250)
+    refusal = r"body: \['list'\] is not of the type bytes; give dumps, which converts it"
+    with pytest.raises(sj.InputError, match=refusal):
+        link.snapshot()
+    with pytest.raises(sj.InputError, match="dumps: 'list' is not of the type bytes"):
+        link.snapshot(lambda body: "list" if body == ["list"] else body)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ZeroDivisionError):
+        link.snapshot(lambda body: bytes(1 // 0))
+    assert len(link) == 2
+
+
 def test_code_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     """The blocks of docs/how-to/embed.md in Python."""
     code = blocks("python", "docs/how-to/embed.md")
-    assert len(code) == 2
+    assert len(code) == 3
     for block in code:
         exec(compile(block, "embed.md", "exec"), {})
     assert "{'any': 'object'} 24403111 2" in capsys.readouterr().out

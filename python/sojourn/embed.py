@@ -259,14 +259,13 @@ class TimedLink(Generic[T]):
         If a value is invalid, or the discipline is written in Python.
     """
 
-    __slots__ = ("_link", "_name")
+    __slots__ = ("_link",)
 
     def __init__(
         self, qdisc: Described, *, rate: str, delay: str = "0s", seed: int = 1,
         keep_undelivered: bool = False, **impairments: Any,
     ) -> None:  # fmt: skip
         keys = _table(qdisc)
-        self._name = keys["name"]
         sized = any(key.replace("-", "_") in LIMITS for key in keys)
         link = _link(qdisc=keys, rate=rate, delay=delay, **impairments)
         self._link = _called(
@@ -391,8 +390,64 @@ class TimedLink(Generic[T]):
         """Return the internal variables of the discipline by name, in SI units."""
         return self._link.inspect()
 
+    def snapshot(self, dumps: Callable[[T], bytes] | None = None) -> bytes:
+        """Return the link as bytes: packets with bodies, discipline, statistics, random numbers.
+
+        `from_snapshot` continues from them, in another process or on another machine. Only the
+        version of sojourn that wrote a snapshot reads it.
+
+        Parameters
+        ----------
+        dumps : callable, optional
+            Function that converts a body to bytes, like ``json.dumps(body).encode()``. Without it,
+            bodies are bytes already.
+
+        Raises
+        ------
+        InputError
+            If a body is not bytes, or `dumps` returns something else.
+        """
+        return self._link.snapshot(dumps)
+
+    @classmethod
+    def from_snapshot(
+        cls, snapshot: bytes, loads: Callable[[bytes], T] | None = None
+    ) -> "TimedLink[T]":
+        """Return the link of a snapshot, which continues as the saved one.
+
+        Load only snapshots that you wrote: a checksum finds accidents only. A snapshot executes no
+        code, unless `loads` does, as ``pickle.loads`` can.
+
+        Parameters
+        ----------
+        snapshot : bytes
+            Bytes of `snapshot`.
+        loads : callable, optional
+            Function that converts bytes to a body. Without it, bodies are bytes.
+
+        Raises
+        ------
+        InputError
+            If the bytes are not a snapshot of a link, are damaged, or were written by another
+            version.
+
+        Examples
+        --------
+        >>> from sojourn.embed import TimedLink
+        >>> link = TimedLink("codel", rate="10mbit", delay="25ms")
+        >>> link.push(0, b"body", size=1250)
+        >>> other = TimedLink.from_snapshot(link.snapshot())
+        >>> other.poll(26_000_000).body
+        b'body'
+        """
+        if not isinstance(snapshot, bytes):
+            raise InputError(f"snapshot: {shown(snapshot)} is not bytes")
+        link = cls.__new__(cls)
+        link._link = _sojourn.TimedLink.from_snapshot(snapshot, loads)
+        return link
+
     def __len__(self) -> int:
         return self._link.packets
 
     def __repr__(self) -> str:
-        return f"<TimedLink {self._name}: {len(self)} packets>"
+        return f"<TimedLink {self._link.name}: {len(self)} packets>"

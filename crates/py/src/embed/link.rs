@@ -1,24 +1,16 @@
 //! A link that carries objects of Python.
 
 use super::packet::{QueuedPacket, descriptor, reason};
-use super::{Body, build, get, number, parse_link, text_form};
+use super::shared::Shared;
+use super::{Body, get, number, parse_link, snapshot, text_form};
 use crate::{InputError, refused};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use sojourn_aqm::{DropReason, Error, LinkSpec, Span, Time};
 use sojourn_sim::config::LinkConfig;
 use std::sync::Mutex;
-
-/// Body that the link can copy, for impairments that duplicate packets: both refer to one object.
-struct Shared(Body);
-
-impl Clone for Shared {
-    fn clone(&self) -> Shared {
-        Shared(Python::attach(|py| self.0.clone_ref(py)))
-    }
-}
 
 /// Link with bodies. One thread at a time can use it.
 #[pyclass(frozen, module = "sojourn._sojourn")]
@@ -55,8 +47,8 @@ impl TimedLink {
         let def = parse_link(links_json)?;
         check_keys(&def)?;
         let LinkSpec { rate, delay, .. } = def.spec();
-        let mut builder = sojourn_aqm::TimedLink::builder("", rate, delay)
-            .qdisc(build(&def, sized, Span(buffer_ns))?.qdisc)
+        let mut builder = sojourn_aqm::TimedLink::builder(&text_form(&def, sized), rate, delay)
+            .buffer(Span(buffer_ns))
             .impairments(def.impairments().clone())
             .clone_duplicates()
             .seed(seed);
@@ -177,6 +169,30 @@ impl TimedLink {
         let all = PyDict::new(py);
         variables.into_iter().try_for_each(|(name, value)| all.set_item(name, value))?;
         Ok(all)
+    }
+
+    /// Returns a snapshot. `dumps` converts a body to bytes; without it, bodies are bytes already.
+    fn snapshot<'py>(
+        &self,
+        py: Python<'py>,
+        dumps: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let copy = get(&self.0)?.clone();
+        snapshot::save(copy, dumps, py)
+    }
+
+    /// Creates the link of a snapshot. `loads` converts bytes to a body.
+    #[staticmethod]
+    fn from_snapshot(snapshot: &[u8], loads: Option<&Bound<'_, PyAny>>) -> PyResult<TimedLink> {
+        Ok(TimedLink(Mutex::new(snapshot::load(snapshot, loads)?)))
+    }
+
+    /// Name of the discipline.
+    #[getter]
+    fn name(&self) -> PyResult<String> {
+        let link = get(&self.0)?;
+        let text = link.text().expect("the discipline was built from a text");
+        Ok(text.split('(').next().unwrap_or(text).to_string())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

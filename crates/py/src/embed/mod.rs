@@ -3,6 +3,8 @@
 mod link;
 mod packet;
 mod qdisc;
+mod shared;
+mod snapshot;
 
 pub use link::TimedLink;
 pub use packet::QueuedPacket;
