@@ -2,7 +2,8 @@
 //! sojourn.
 //!
 //! The simulator is a ring of nodes. A [`Bottleneck`] between a client and a server is the link of
-//! one direction, in place of `TailDrop` and `Delay`.
+//! one direction, in place of `TailDrop` and `Delay`. The client is the first node of the ring: the
+//! simulator starts with it.
 
 use neqo_common::{Datagram, Tos};
 use neqo_transport::Output;
