@@ -6,7 +6,7 @@ CRATES := -p sojourn-derive -p sojourn-aqm -p sojourn-sim -p sojourn-live -p soj
 
 ##@ Product
 
-.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check check-rust check-python bench gen site notebooks faults faults-cluster fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo package audit build dev release clean
+.PHONY: help demo test test-rust test-python test-live wasm playground test-playground bench-wasm adapters features sizes capi header adapters-c bench-capi check check-rust check-python bench gen site notebooks faults faults-cluster fuzz fuzz-files additions kill wheel wheel-pgo bench-pgo image-check package audit build dev release clean
 
 demo: build  ## compare four disciplines on a home uplink: a table and a figure
 	@mkdir -p out
@@ -174,6 +174,9 @@ wheel-pgo: .venv/ready  ## a wheel with a profile of the compiler, into dist/pgo
 
 bench-pgo: wheel wheel-pgo  ## minutes: gain of the profile, on its training and on other scenarios
 	$(BIN)/python tools/pgo.py compare dist dist/pgo
+
+image-check: wheel  ## minutes, as root: the container image, built and used; needs buildah and debootstrap
+	containers/check.sh $$(ls -t dist/sojourn-*.whl | head -n 1)
 
 package: .venv/ready  ## minutes: the crates and the sdist as they would be published, built and checked
 	cargo package $(CRATES) --locked
