@@ -75,7 +75,7 @@ def test_losses_and_copies_are_as_netem(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["loss, four states", "loss, Gilbert-Elliott"])
 def test_bursts_lose_the_share_of_the_long_run(name: str) -> None:
-    """The share that the page states, within four standard errors."""
+    """Losses have the share of the page, within four standard errors."""
     (case,) = (one for one in CASES if one.name == name)
     arrivals = simulated(case, range(0, 200_000_000, 1000))
     error = arrivals.error("lost", BATCH)

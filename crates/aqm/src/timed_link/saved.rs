@@ -55,8 +55,9 @@ impl<T: Snapshot> TimedLink<T> {
     ///
     /// # Errors
     /// Bytes that are not a snapshot of a link with such bodies, of another version, or damaged; a
-    /// link whose discipline the program built ([`TimedLinkBuilder::qdisc`](super::TimedLinkBuilder::qdisc)): build such a link and
-    /// call [`TimedLink::load`].
+    /// link whose discipline the program built
+    /// ([`TimedLinkBuilder::qdisc`](super::TimedLinkBuilder::qdisc)): build such a link and call
+    /// [`TimedLink::load`].
     pub fn from_snapshot(bytes: &[u8]) -> Result<TimedLink<T>>
     where
         T: Clone,
