@@ -400,17 +400,20 @@ impl Aqm for Pie {
         queue: &mut QueueView<'_>,
         _ecn: bool,
     ) -> Option<Packet> {
+        // Read before the packet is removed, so that it goes to the caller in one copy. Held
+        // meanwhile, it is copied in pieces that overlap: a read across two of them waits until
+        // both have left the store buffer.
+        let &Packet { arrived, len, .. } = queue.front()?;
         let backlog = queue.bytes();
-        let packet = queue.pop()?;
         if let Some(linux) = &mut self.linux {
-            linux.on_dequeue(context.now, packet.arrived, packet.len, queue.bytes());
-            return Some(packet);
+            linux.on_dequeue(context.now, arrived, len, backlog - u64::from(len));
+        } else {
+            self.sojourn = context.now.since(arrived);
+            if self.params.latency == Latency::Rate {
+                self.measure(context.now, backlog, len);
+            }
         }
-        self.sojourn = context.now.since(packet.arrived);
-        if self.params.latency == Latency::Rate {
-            self.measure(context.now, backlog, packet.len);
-        }
-        Some(packet)
+        queue.pop()
     }
 
     // Only packets dropped by others can make a queue idle during a measurement.
