@@ -23,6 +23,7 @@ Case = tuple[str, float, str, str]
 """Table of sizes, load, sender and discipline."""
 
 SEEDS = 20
+"""Seeds with the sizes of `MAIN`; a sixth as many with others."""
 TRAFFIC_MS = 10
 """Time in which flows start; the run goes on until `DURATION_MS`, so that they complete."""
 DURATION_MS = 40
@@ -36,9 +37,14 @@ SENDERS: dict[str, Table] = {
     "CUBIC": {"name": "cubic", "ecn": True, **HOST},
     "Swift": {"name": "swift", "target": "30us", **HOST},
     "HPCC": {"name": "hpcc", **HOST},
-    "HPCC, faster": {"name": "hpcc", "min_rate": "400mbit", **HOST},
 }
-"""Senders of all flows of a run; CUBIC and DCTCP use ECN. HPCC's `min_rate` is 10 Mbit/s."""
+"""Senders of all flows of a run; CUBIC and DCTCP use ECN. HPCC's `min_rate` is 100 Mbit/s, a
+hundredth of the line rate."""
+HPCC_BOUNDS: dict[str, Table] = {
+    f"HPCC, {rate} Mbit/s": {"name": "hpcc", "min_rate": f"{rate}mbit", **HOST}
+    for rate in (10, 400)
+}
+"""HPCC with other values of `min_rate`."""
 
 SCALED = {"target": "50us", "interval": "500us"}
 DISCIPLINES: dict[str, Table] = {
@@ -52,21 +58,18 @@ DISCIPLINES: dict[str, Table] = {
         "name": "pie",
         "ecn": True,
         "target": "50us",
-        "t_update": "1ms",
-        "max_burst": "0s",
+        "t_update": "50us",
+        "max_burst": "500us",
         "alpha": 37.5,
-        "beta": 100,
+        "beta": 375,
         "mark_ecnth": 1,
     },
     "FQ-CoDel, RFC": {"name": "fq_codel"},
     "FQ-CoDel, scaled": {"name": "fq_codel", **SCALED},
-    "DualPI2, RFC": {"name": "dualpi2", "any_ect": True},
+    "DualPI2, RFC": {"name": "dualpi2"},
     "DualPI2, scaled": {
         "name": "dualpi2",
-        "any_ect": True,
-        "target": "50us",
-        "tupdate": "100us",
-        "max_rtt": "1ms",
+        "max_rtt": "300us",
         "min_th": "50us",
         "range": "50us",
     },
@@ -80,40 +83,43 @@ DISCIPLINES: dict[str, Table] = {
         "expected": 8,
     },
 }
-"""Disciplines of every port, with the limit `BUFFER`."""
+"""Disciplines of every port, with the limit `BUFFER`; `any_ect` of DualPI2 is true for DCTCP, so
+that its packets join the queue L."""
 
 SHORT = ("droptail", "step marking", "CoDel, RFC", "CoDel, scaled", "FQ-CoDel, scaled")
-"""Disciplines of the other senders, sizes and loads."""
+"""Disciplines at a load of 30 %."""
 
 MAIN = ("hadoop_hpcc", 0.6)
-"""Sizes and load with which DCTCP meets every discipline."""
+OTHERS = (("web_search", 0.6), ("storage_hpcc", 0.6))
+"""Sizes and loads with which every sender meets every discipline."""
 
-OTHERS = (
-    ("hadoop_hpcc", 0.3),
-    ("web_search", 0.3),
-    ("web_search", 0.6),
-    ("storage_hpcc", 0.3),
-    ("storage_hpcc", 0.6),
-)
-"""Other sizes and loads, with DCTCP."""
+HALF = (("hadoop_hpcc", 0.3), ("web_search", 0.3), ("storage_hpcc", 0.3))
+"""Sizes at half of the load, with DCTCP."""
 
 
 def cases() -> Iterator[Case]:
     """Yield all cases of the page."""
-    for queue in DISCIPLINES:
-        yield (*MAIN, "DCTCP", queue)
-    for sender in [name for name in SENDERS if name != "DCTCP"]:
-        for queue in SHORT:
-            yield (*MAIN, sender, queue)
-    for size, load in OTHERS:
+    for size, load in (MAIN, *OTHERS):
+        for sender in SENDERS:
+            for queue in DISCIPLINES:
+                yield (size, load, sender, queue)
+    for sender in HPCC_BOUNDS:
+        yield (*MAIN, sender, "droptail")
+    for size, load in HALF:
         for queue in SHORT:
             yield (size, load, "DCTCP", queue)
+
+
+def port(sender: str, queue: str) -> Table:
+    """Return the discipline of a port."""
+    spec = {**DISCIPLINES[queue], "limit": BUFFER}
+    return {**spec, "any_ect": True} if "DualPI2" in queue and sender == "DCTCP" else spec
 
 
 def scenario(case: Case, seed: int, traffic_ms: int = TRAFFIC_MS) -> sj.Scenario:
     """Return one run: 32 hosts at 10 Gbit/s, four leaves and four spines."""
     size, load, sender, queue = case
-    tcp = SENDERS[sender]
+    tcp = (SENDERS | HPCC_BOUNDS)[sender]
     fabric = sj.leaf_spine(
         4,
         4,
@@ -121,7 +127,7 @@ def scenario(case: Case, seed: int, traffic_ms: int = TRAFFIC_MS) -> sj.Scenario
         pairs=[(0, 8)],
         rate="10gbit",
         delay="1us",
-        qdisc={**DISCIPLINES[queue], "limit": BUFFER},
+        qdisc=port(sender, queue),
         buffer=BUFFER,
         tcp=tcp,
         duration=f"{DURATION_MS}ms",
@@ -200,15 +206,20 @@ class Campaign:
         return paired(self.values(ours, what), self.values(theirs, what))
 
 
+def seeds_of(case: Case, seeds: int) -> int:
+    """Return the number of seeds of a case: a sixth unless it has the sizes of `MAIN`."""
+    return seeds if case[0] == MAIN[0] else max(1, seeds // 6)
+
+
 def run(seeds: int, some: Sequence[Case], store: Path | None = None) -> Campaign:
     """Run `some` cases; with `store`, skip cases that the file has, and add the new ones to it."""
     kept = json.loads(store.read_text()) if store and store.exists() else {}
-    for case in some:
-        key = json.dumps([*case, seeds, TRAFFIC_MS])
+    keys = {case: json.dumps([*case, seeds_of(case, seeds), TRAFFIC_MS]) for case in some}
+    for case, key in keys.items():
         if key in kept:
             continue
         print(*case, file=sys.stderr, flush=True)
-        trees = [scenario(case, seed) for seed in range(1, seeds + 1)]
+        trees = [scenario(case, seed) for seed in range(1, seeds_of(case, seeds) + 1)]
         with warnings.catch_warnings():
             # Drop-tail and EWFQ do not mark, and DCTCP is run with them on purpose.
             warnings.simplefilter("ignore", sj.ScenarioWarning)
@@ -216,7 +227,7 @@ def run(seeds: int, some: Sequence[Case], store: Path | None = None) -> Campaign
         if store:
             store.parent.mkdir(exist_ok=True)
             store.write_text(json.dumps(kept))
-    return Campaign({case: kept[json.dumps([*case, seeds, TRAFFIC_MS])] for case in some})
+    return Campaign({case: kept[key] for case, key in keys.items()})
 
 
 def first_reactions(traffic_ms: int = 250) -> dict[str, float]:
