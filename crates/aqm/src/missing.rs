@@ -102,7 +102,7 @@ pub static DISCIPLINES: &[Missing] = &[
         instead: "avq, whose virtual queue follows the load",
     },
     Missing {
-        names: &["trimming", "ndp", "cut_payload"],
+        names: &["trimming", "cut_payload"],
         about: "queues that cut the payload of a packet in place of a drop",
         planned: false,
         why: "no sender here reacts to the header of a trimmed packet",
