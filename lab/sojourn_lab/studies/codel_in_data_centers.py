@@ -23,10 +23,10 @@ Case = tuple[str, float, str, str]
 """Table of sizes, load, sender and discipline."""
 
 SEEDS = 20
-"""Seeds with the sizes of `MAIN`; a sixth as many with others."""
-TRAFFIC_MS = 10
-"""Time in which flows start; the run goes on until `DURATION_MS`, so that they complete."""
-DURATION_MS = 40
+TRAFFIC_MS = {"hadoop_hpcc": 10, "web_search": 50, "storage_hpcc": 10}
+"""Time in which flows start, by their sizes: web search has a mean of 1.71 MB and so fewer."""
+DRAIN_MS = 30
+"""Time after that in which most flows complete."""
 
 BUFFER = "2MB"
 """Memory of a switch, shared by its ports; also the limit of each discipline."""
@@ -116,9 +116,10 @@ def port(sender: str, queue: str) -> Table:
     return {**spec, "any_ect": True} if "DualPI2" in queue and sender == "DCTCP" else spec
 
 
-def scenario(case: Case, seed: int, traffic_ms: int = TRAFFIC_MS) -> sj.Scenario:
+def scenario(case: Case, seed: int, traffic_ms: int | None = None) -> sj.Scenario:
     """Return one run: 32 hosts at 10 Gbit/s, four leaves and four spines."""
     size, load, sender, queue = case
+    traffic_ms = traffic_ms or TRAFFIC_MS[size]
     tcp = (SENDERS | HPCC_BOUNDS)[sender]
     fabric = sj.leaf_spine(
         4,
@@ -130,7 +131,7 @@ def scenario(case: Case, seed: int, traffic_ms: int = TRAFFIC_MS) -> sj.Scenario
         qdisc=port(sender, queue),
         buffer=BUFFER,
         tcp=tcp,
-        duration=f"{DURATION_MS}ms",
+        duration=f"{traffic_ms + DRAIN_MS}ms",
         seed=seed,
     )
     stop = f"{traffic_ms}ms"
@@ -206,20 +207,15 @@ class Campaign:
         return paired(self.values(ours, what), self.values(theirs, what))
 
 
-def seeds_of(case: Case, seeds: int) -> int:
-    """Return the number of seeds of a case: a sixth unless it has the sizes of `MAIN`."""
-    return seeds if case[0] == MAIN[0] else max(1, seeds // 6)
-
-
 def run(seeds: int, some: Sequence[Case], store: Path | None = None) -> Campaign:
     """Run `some` cases; with `store`, skip cases that the file has, and add the new ones to it."""
     kept = json.loads(store.read_text()) if store and store.exists() else {}
-    keys = {case: json.dumps([*case, seeds_of(case, seeds), TRAFFIC_MS]) for case in some}
+    keys = {case: json.dumps([*case, seeds, TRAFFIC_MS[case[0]]]) for case in some}
     for case, key in keys.items():
         if key in kept:
             continue
         print(*case, file=sys.stderr, flush=True)
-        trees = [scenario(case, seed) for seed in range(1, seeds_of(case, seeds) + 1)]
+        trees = [scenario(case, seed) for seed in range(1, seeds + 1)]
         with warnings.catch_warnings():
             # Drop-tail and EWFQ do not mark, and DCTCP is run with them on purpose.
             warnings.simplefilter("ignore", sj.ScenarioWarning)

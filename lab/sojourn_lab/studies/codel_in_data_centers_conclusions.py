@@ -257,13 +257,12 @@ def _sizes(by: Comparison) -> tuple[str, bool]:
         for sender in ("DCTCP", "CUBIC", "Swift")
         for other in ("step marking", "CoDel, scaled")
     ]
-    values = by.campaign.values
     return (
-        "**The order is the same with the sizes of web search and storage**, in every run: step "
-        "marking, scaled CoDel and drop-tail by the queue of DCTCP and CUBIC, and FQ-CoDel, scaled "
-        "before the first two for small flows of DCTCP, CUBIC and Swift.",
+        "**The order is the same with the sizes of web search and storage**: step marking, scaled "
+        "CoDel and drop-tail by the queue of DCTCP and CUBIC, and FQ-CoDel, scaled before the "
+        "first two for small flows of DCTCP, CUBIC and Swift.",
         all(
-            bool((values((*at, sender, one), what) < values((*at, sender, other), what)).all())
+            by.below((*at, sender, one), (*at, sender, other), what)
             for what, at, sender, one, other in [*by_queue, *by_slowdown]
         ),
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from sojourn_lab import ROOT
+from sojourn_lab.studies.axes import label_decades
 from sojourn_lab.studies.codel_in_data_centers import (
     DISCIPLINES,
-    DURATION_MS,
+    DRAIN_MS,
     HALF,
     HPCC_BOUNDS,
     MAIN,
@@ -27,7 +27,6 @@ from sojourn_lab.studies.codel_in_data_centers import (
     cases,
     first_reactions,
     run,
-    seeds_of,
 )
 from sojourn_lab.studies.codel_in_data_centers_conclusions import main_case, statements
 from sojourn_lab.studies.conclusions import as_list
@@ -101,9 +100,7 @@ COLOURS = {"DCTCP": "#0072b2", "CUBIC": "#e69f00", "Swift": "#009e73", "HPCC": "
 def _axis(ax: Any, title: str) -> None:
     if "Gbit/s" not in title:
         ax.set_yscale("log")
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_minor_formatter(NullFormatter())
-    ax.yaxis.set_major_formatter("{x:g}")
+        label_decades(ax.yaxis)
     ax.set_title(title, fontsize=9)
     ax.grid(axis="y", alpha=0.3)
 
@@ -207,9 +204,9 @@ def page(campaign: Campaign, shares: Mapping[str, float], seeds: int) -> str:
             for q in ("CoDel, RFC", "PIE, RFC")
         ),
         "seeds": str(seeds),
-        "fewer": str(seeds_of((*OTHERS[0], "DCTCP", "droptail"), seeds)),
-        "traffic": str(TRAFFIC_MS),
-        "duration": str(DURATION_MS),
+        "traffic": str(TRAFFIC_MS[MAIN[0]]),
+        "web_traffic": str(TRAFFIC_MS["web_search"]),
+        "drain": str(DRAIN_MS),
     }
     for name, part in parts.items():
         text = text.replace(f"<!-- {name} -->", part)

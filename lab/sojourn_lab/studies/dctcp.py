@@ -18,6 +18,7 @@ from sojourn_lab import ROOT
 from sojourn_lab.studies import dctcp_incast as incast
 from sojourn_lab.studies import dctcp_pressure as pressure
 from sojourn_lab.studies import dctcp_queues as queues
+from sojourn_lab.studies.axes import label_decades
 from sojourn_lab.studies.dctcp_set_up import SEEDS, cell, figure, mean, rows, share
 
 PAGE = ROOT / "reports" / "dctcp-study.md"
@@ -256,11 +257,11 @@ def draw(study: Study, path: Path) -> None:
                 style = {"color": COLOURS[label], "linestyle": "-" if count == 2 else "--"}
                 part = np.linspace(0, 1, 201)
                 axes[0].plot(np.quantile(queue, part), part, label=f"{label}, {count}", **style)
-        axes[0].set(
-            xscale="symlog", xlabel="queue, packets", title="figure 13: queue, share of time"
-        )
+        axes[0].set(xscale="log", xlabel="queue, packets", title="figure 13: queue, share of time")
+        label_decades(axes[0].xaxis)
         _curves(axes[1], study.static, "mean_ms", 1)
         axes[1].set(yscale="log", xlabel="servers", title="figure 18: mean completion time, ms")
+        label_decades(axes[1].yaxis)
         _curves(axes[2], study.static, "timeouts", 100)
         axes[2].set(xlabel="servers", title="figure 18: queries with timeouts, %")
         for ax in axes:

@@ -12,13 +12,13 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.ticker import LogLocator, NullFormatter
 
 import sojourn as sj
 from sojourn import metrics
 from sojourn.result.statistics import Interval, interval, paired
 from sojourn_lab import ROOT
 from sojourn_lab.studies import queue_age
+from sojourn_lab.studies.axes import label_decades
 from sojourn_lab.studies.conclusions import as_list
 
 PAGE = ROOT / "reports" / "home-line.md"
@@ -228,9 +228,7 @@ def _panel(ax: Any, campaign: Campaign, line: str, what: str) -> None:
         )
     ax.set_yscale("log")
     ax.set_xticks(places, [f"CUBIC and {mix}" if mix != "CUBIC" else mix for mix in MIXES])
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.yaxis.set_major_formatter("{x:g}")
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    label_decades(ax.yaxis)
     ax.margins(x=0.12, y=0.12)
     ax.grid(axis="y", alpha=0.3)
     if what == "ratio":

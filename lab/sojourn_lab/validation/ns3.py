@@ -21,6 +21,7 @@ from sojourn_lab.validation.statistics import Compared, compare
 PAGE = ROOT / "reports/validation-ns3.md"
 TEXT = Path(__file__).with_name("ns3.md")
 RUNS = ROOT / "out/validation-ns3.jsonl"
+RUNS_AGAIN = ROOT / "out/validation-ns3-again.jsonl"
 PROGRAM = ROOT / "out/ns3-dumbbell"
 
 PAIRS: Mapping[str, tuple[str, str]] = {
@@ -39,8 +40,14 @@ PAIRS: Mapping[str, tuple[str, str]] = {
 }
 """Discipline of ns-3, and ours with its parameters."""
 
+RANDOM = ("PIE", "FQ-PIE", "RED")
+"""Disciplines that draw random numbers, so that differences may be random."""
+
 STARTS = 20
 """Number of random starts of each case."""
+
+STARTS_AGAIN = 180
+"""Number of further starts of a case of `RANDOM` with a difference outside of its interval."""
 
 FLOWS = (2, 4, 8, 12)
 TCPS = ("TcpNewReno", "TcpCubic")
@@ -56,6 +63,8 @@ COLUMNS: Mapping[str, tuple[str, float, str]] = {
 """Measured columns: heading, factor, format."""
 
 Row = Mapping[str, Any]
+Cell = tuple[str, str, int]
+"""Discipline, TCP, and number of flows."""
 
 
 def build(program: Path = PROGRAM, library: Path = ROOT / "target/release") -> Path:
@@ -74,14 +83,16 @@ def build(program: Path = PROGRAM, library: Path = ROOT / "target/release") -> P
     return program
 
 
-def run(program: Path, queue: str, tcp: str, flows: int, starts: int) -> list[Row]:
+def run(program: Path, cell: Cell, starts: range) -> list[Row]:
     """Run a dumbbell with several random starts of its flows."""
+    queue, tcp, flows = cell
     command = [
         str(program),
         f"--queue={queue}",
         f"--tcp={tcp}",
         f"--flows={flows}",
-        f"--starts={starts}",
+        f"--start={starts.start}",
+        f"--starts={len(starts)}",
         f"--seconds={SECONDS}",
         f"--warmup={WARMUP}",
     ]
@@ -89,23 +100,21 @@ def run(program: Path, queue: str, tcp: str, flows: int, starts: int) -> list[Ro
     return [json.loads(line) for line in output.splitlines()]
 
 
-def run_all(program: Path, starts: int, path: Path = RUNS) -> list[Row]:
-    """Run what `path` does not have yet, one run at a time, and return all rows."""
+def run_all(program: Path, cases: Iterable[Cell], starts: range, path: Path) -> list[Row]:
+    """Run what `path` does not have yet, one run at a time, and return all rows.
+
+    The discipline of a case is a name of `PAIRS`: both disciplines of the pair run.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
     done = {(row["queue"], row["tcp"], row["flows"]) for row in rows}
-    cells = [
-        (queue, tcp, flows)
-        for flows in FLOWS
-        for tcp in TCPS
-        for pair in PAIRS.values()
-        for queue in pair
-    ]
-    for i, (queue, tcp, flows) in enumerate(cells):
-        if (queue, tcp, flows) in done:
+    todo = [(queue, tcp, flows) for name, tcp, flows in cases for queue in PAIRS[name]]
+    for i, cell in enumerate(todo):
+        if cell in done:
             continue
-        print(f"{i + 1}/{len(cells)}: {flows} {tcp} flows, {queue}", file=sys.stderr)
-        new = run(program, queue, tcp, flows, starts)
+        queue, tcp, flows = cell
+        print(f"{i + 1}/{len(todo)}: {flows} {tcp} flows, {queue}", file=sys.stderr)
+        new = run(program, cell, starts)
         with path.open("a") as file:
             file.writelines(json.dumps(row) + "\n" for row in new)
         rows += new
@@ -139,23 +148,47 @@ def cells(rows: list[Row], name: str) -> Iterable[tuple[str, int, dict[str, Comp
             yield tcp, flows, compared, int(equal.sum())
 
 
+def comparisons(compared: Mapping[str, Compared]) -> str:
+    """Return the cells of a row: ns-3's mean, ours, and the interval of the difference."""
+    shown = []
+    for key, (_, factor, form) in COLUMNS.items():
+        c = compared[key]
+        a, b, half = (form.format(x * factor) for x in (c.theirs, c.ours, c.half))
+        mark = " **≠**" if is_outside(c) else ""
+        shown.append(f"{a} / {b} ± {half}{mark}")
+    return " | ".join(shown)
+
+
+HEADS = " | ".join(heading for heading, *_ in COLUMNS.values())
+
+
 def table(rows: list[Row], name: str) -> str:
-    """Return the table of a discipline: ns-3's mean, ours, and the interval of the difference."""
-    lines = [
-        "| sender | flows | equal runs | " + " | ".join(c[0] for c in COLUMNS.values()) + " |",
-        "|---" * (3 + len(COLUMNS)) + "|",
-    ]
+    """Return the table of a discipline."""
+    lines = [f"| sender | flows | equal runs | {HEADS} |", "|---" * (3 + len(COLUMNS)) + "|"]
     for tcp, flows, compared, equal in cells(rows, name):
-        shown = []
-        for key, (_, factor, form) in COLUMNS.items():
-            c = compared[key]
-            a, b, half = (form.format(x * factor) for x in (c.theirs, c.ours, c.half))
-            mark = " **≠**" if is_outside(c) else ""
-            shown.append(f"{a} / {b} ± {half}{mark}")
-        lines.append(
-            f"| {tcp.removeprefix('Tcp')} | {flows} | {equal} | " + " | ".join(shown) + " |"
-        )
+        start = f"| {tcp.removeprefix('Tcp')} | {flows} | {equal} | "
+        lines.append(start + comparisons(compared) + " |")
     return "\n".join(lines)
+
+
+def table_again(rows: list[Row]) -> str:
+    """Return the table of the cases that were run again."""
+    lines = [f"| discipline | sender | flows | {HEADS} |", "|---" * (3 + len(COLUMNS)) + "|"]
+    for name in RANDOM:
+        for tcp, flows, compared, _ in cells(rows, name):
+            start = f"| {name} | {tcp.removeprefix('Tcp')} | {flows} | "
+            lines.append(start + comparisons(compared) + " |")
+    return "\n".join(lines)
+
+
+def outside_cells(rows: list[Row]) -> list[Cell]:
+    """Return the cases of `RANDOM` in which a difference is outside of its interval."""
+    return [
+        (name, tcp, flows)
+        for name in RANDOM
+        for tcp, flows, compared, _ in cells(rows, name)
+        if any(is_outside(c) for c in compared.values())
+    ]
 
 
 def summary(rows: list[Row]) -> str:
@@ -177,20 +210,31 @@ def summary(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def page(rows: list[Row]) -> str:
+def page(rows: list[Row], again: list[Row]) -> str:
     """Return the text of the report."""
-    tables = "\n\n".join(f"### {name}\n\n{table(rows, name)}" for name in PAIRS)
-    return TEXT.read_text().replace("{{summary}}", summary(rows)).replace("{{tables}}", tables)
+    parts = {
+        "summary": summary(rows),
+        "again": table_again(again),
+        "tables": "\n\n".join(f"### {name}\n\n{table(rows, name)}" for name in PAIRS),
+    }
+    text = TEXT.read_text()
+    for name, part in parts.items():
+        text = text.replace(f"{{{{{name}}}}}", part)
+    return text
 
 
 def main() -> None:
     """Run the dumbbells and write the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--starts", type=int, default=STARTS, help="random starts of each case")
-    options = parser.parse_args()
+    first = range(1, parser.parse_args().starts + 1)
     os.nice(19)
-    rows = run_all(build(), options.starts)
-    PAGE.write_text(page(rows))
+    program = build()
+    cases = [(name, tcp, flows) for flows in FLOWS for tcp in TCPS for name in PAIRS]
+    rows = run_all(program, cases, first, RUNS)
+    further = range(first.stop, first.stop + STARTS_AGAIN)
+    again = run_all(program, outside_cells(rows), further, RUNS_AGAIN)
+    PAGE.write_text(page(rows, again))
 
 
 if __name__ == "__main__":
