@@ -154,7 +154,7 @@ class _Driver:
             now=0, cwnd=10 * MSS, ssthresh=1 << 40, mss=MSS, acked=0, flight=10 * MSS,
             rtt=40_000_000, srtt=40_000_000, min_rtt=40_000_000, after_timeout=False,
             window_was_full=True, pacing_rate=None, random=rng.random, packet=MSS + 40, path=1,
-            snd_una=1, snd_nxt=1 + 10 * MSS,
+            snd_una=1, snd_nxt=1 + 10 * MSS, marked=0,
         )  # fmt: skip
         self._call("on_established")
 
@@ -168,6 +168,8 @@ class _Driver:
             tcp.acked, tcp.flight = MSS, max(MSS, min(tcp.cwnd, 60 * MSS))
             tcp.snd_una += MSS
             tcp.snd_nxt = tcp.snd_una + tcp.flight
+            tcp.marked = MSS if self.acks % 7 == 0 else 0
+            self._call("on_ecn_feedback")
             self._call("on_telemetry", self._links())
             self._call("on_ack")
             self._call("on_delivered")

@@ -42,6 +42,10 @@ class CongestionControl(Custom):
     ``on_telemetry(self, tcp, links)``
         An ack returned the telemetry of a packet (INT): `links` is a tuple of `LinkTelemetry`, one
         for each link of the path. Packets collect telemetry only if the class has this method.
+    ``on_ecn_feedback(self, tcp)``
+        An ack arrived: `tcp.acked` is the payload that it newly acknowledges, `tcp.marked` how much
+        of it was marked. Called for every ack, before the other methods. With this method `ecn` is
+        on and `ecn_feedback` is "rfc8257" unless they are set, as in `dctcp`.
     ``on_delivered(self, tcp)``
         An ack reported delivered data, in order or not, also during the repair of losses. Called
         last; `tcp.acked` is the newly delivered payload, `tcp.rtt` is measured by every such ack.
@@ -49,7 +53,8 @@ class CongestionControl(Custom):
     `tcp` has `now` (ns), `cwnd` and `ssthresh` (bytes of payload), `mss`, `packet`, `acked` and
     `flight` (bytes), `rtt`, `srtt` and `min_rtt` (ns or None), `after_timeout`,
     `window_was_full`, `pacing_rate` (bit/s; needs ``pacing=True`` or `paced`), `snd_una`,
-    `snd_nxt` and `path` (of the last telemetry), and `random()`, a number in [0, 1) of the random
+    `snd_nxt` (of the last telemetry or ECN feedback), `path` (of the last telemetry), `marked`
+    (bytes; needs `on_ecn_feedback`), and `random()`, a number in [0, 1) of the random
     stream of the flow; use no other source of random numbers.
 
     Raises
@@ -86,6 +91,7 @@ class CongestionControl(Custom):
         "on_timeout",
         "on_telemetry",
         "on_delivered",
+        "on_ecn_feedback",
     )
 
     @classmethod

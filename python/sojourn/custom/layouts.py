@@ -1,5 +1,6 @@
 """Records that native code shares with Rust, and the kinds of classes that are compiled."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ CONNECTION = np.dtype(
     [
         *((name, "i8") for name in ("now", "cwnd", "ssthresh", "mss", "acked", "flight")),
         *((name, "i8") for name in ("rtt", "srtt", "min_rtt")),
-        *((name, "i8") for name in ("packet", "snd_una", "snd_nxt", "path")),
+        *((name, "i8") for name in ("packet", "snd_una", "snd_nxt", "path", "marked")),
         ("pacing_rate", "f8"),
         ("_rng", "u8"),
         ("_error", "i8"),
@@ -74,6 +75,8 @@ class Kind(NamedTuple):
     """Attributes of what is seen that methods may set."""
     packet: np.dtype[Any] = PACKET
     """Layout of what is in place of a packet."""
+    needed: Mapping[str, str] = {}
+    """Methods that a class must define to read an attribute of what is seen, by the attribute."""
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -96,6 +99,7 @@ KINDS = (
         ("window_was_full",),
         ("cwnd", "ssthresh", "pacing_rate"),
         LINK,
+        {"marked": "on_ecn_feedback"},
     ),
     Kind(TrafficSource, ARRIVALS, "(time, size) or None", "next_arrival"),
 )

@@ -53,10 +53,15 @@ pub struct Values {
     pub after_timeout: bool,
     /// Rate of the pacer, bit/s.
     pub pacing_rate: Option<f64>,
-    /// Sequence numbers and path of the last ack with telemetry.
+    /// Sequence numbers of the last ack with telemetry or ECN feedback.
     pub snd_una: u64,
     pub snd_nxt: u64,
+    /// Path of the last telemetry.
     pub path: u64,
+    /// True if the class defines `on_ecn_feedback`.
+    pub reads_marks: bool,
+    /// Payload that the last ack reports as marked, bytes.
+    pub marked: u64,
 }
 
 impl Values {
@@ -77,6 +82,7 @@ impl Values {
             snd_una: self.snd_una.cast_signed(),
             snd_nxt: self.snd_nxt.cast_signed(),
             path: self.path.cast_signed(),
+            marked: self.marked.cast_signed(),
             pacing_rate: self.pacing_rate.unwrap_or(f64::NAN),
             rng: 0,
             error: 0,
@@ -168,8 +174,8 @@ impl ConnectionView {
     fn set_cwnd(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let access = self.values().access;
         if !matches!(access, Access::Window | Access::Start) {
-            let text = "cwnd can be set in on_ack, on_delivered, on_established, on_recovered and \
-                        on_telemetry only; after a loss, mark or timeout the sender sets it \
+            let text = "cwnd can be set in on_ack, on_delivered, on_ecn_feedback, on_established, \
+                        on_recovered and on_telemetry only; after a loss, mark or timeout the sender sets it \
                         itself, from ssthresh";
             return Err(PyAttributeError::new_err(text));
         }
@@ -188,8 +194,8 @@ impl ConnectionView {
     fn set_ssthresh(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let access = self.values().access;
         if !matches!(access, Access::Window | Access::Threshold) {
-            let text = "ssthresh can be set in on_ack, on_delivered, on_loss, on_mark, \
-                        on_recovered, on_telemetry and on_timeout only";
+            let text = "ssthresh can be set in on_ack, on_delivered, on_ecn_feedback, on_loss, \
+                        on_mark, on_recovered, on_telemetry and on_timeout only";
             return Err(PyAttributeError::new_err(text));
         }
         let ssthresh = self.bytes("ssthresh", value)?;
@@ -231,13 +237,14 @@ impl ConnectionView {
         self.values().packet
     }
 
-    /// Lowest sequence number that is not acknowledged, with the last ack with telemetry.
+    /// Lowest sequence number that is not acknowledged, with the last ack with telemetry or ECN
+    /// feedback.
     #[getter]
     fn snd_una(&self) -> u64 {
         self.values().snd_una
     }
 
-    /// Next sequence number to send, at the last ack with telemetry.
+    /// Next sequence number to send, at the last ack with telemetry or ECN feedback.
     #[getter]
     fn snd_nxt(&self) -> u64 {
         self.values().snd_nxt
@@ -247,6 +254,13 @@ impl ConnectionView {
     #[getter]
     fn path(&self) -> u64 {
         self.values().path
+    }
+
+    /// Payload that the last ack reports as marked, bytes; needs the method `on_ecn_feedback`.
+    #[getter]
+    fn marked(&self) -> PyResult<u64> {
+        let Values { reads_marks, marked, .. } = *self.values();
+        only_with("on_ecn_feedback", reads_marks, "marked", marked)
     }
 
     /// Payload newly acknowledged (in `on_delivered` newly delivered), bytes; 0 in other methods.
@@ -301,6 +315,12 @@ impl ConnectionView {
             PyRuntimeError::new_err(text)
         })
     }
+}
+
+/// Returns the value of an attribute that only classes with a method have.
+fn only_with<T>(method: &str, defined: bool, attribute: &str, value: T) -> PyResult<T> {
+    let text = || format!("{attribute} needs the method {method} in the class");
+    if defined { Ok(value) } else { Err(PyAttributeError::new_err(text())) }
 }
 
 const UNPACED: &str = "pacing_rate needs the parameter pacing=True, or paced = True in the class";

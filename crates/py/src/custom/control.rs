@@ -20,7 +20,7 @@ use sojourn_aqm::snapshot::{Reader, Writer};
 use sojourn_aqm::{Snapshot, Span, Time};
 use sojourn_sim::tcp::{
     CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
-    NewDataAck, ProcessedAck, TelemetryAck, Window,
+    MarkedAck, NewDataAck, ProcessedAck, TelemetryAck, Window,
 };
 use std::sync::Arc;
 
@@ -38,13 +38,13 @@ fn read(
     let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
     let described = module(py)
         .and_then(|m| m.call_method1("describe_control", (name, version)))
-        .and_then(|description| description.extract::<(Description, String, bool, bool)>());
-    let (class, recovery, paced, telemetry) = described.map_err(|e| error_of(&e))?;
+        .and_then(|description| Ok(description.extract::<ControlClass>()?));
+    let ControlClass { parameters, recovery, traits } = described.map_err(|e| error_of(&e))?;
     let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
     let mut known = CommonParams::default().table();
     known.push(flag.clone());
-    let (source, values, mut rows) = read_values(class, &own, known)?;
+    let (source, values, mut rows) = read_values(parameters, &own, known)?;
     rows.push(flag);
     let recovery = match recovery.as_str() {
         "tahoe" => LossRecovery::Tahoe,
@@ -56,10 +56,30 @@ fn read(
             return Err(Error::new(text).at("recovery"));
         }
     };
-    let maker = Maker { name, source, values, compiled, paced, telemetry };
+    let maker = Maker { name, source, values, compiled, traits };
     // Errors in `start` and of the compiler are reported with the scenario.
     maker.code(py).map_err(|e| error_of(&e))?;
     Ok(ExternalParams { name, recovery, rows, maker: Arc::new(maker) })
+}
+
+/// Class as `sojourn.custom.border.describe_control` returns it.
+#[derive(FromPyObject)]
+struct ControlClass {
+    parameters: Description,
+    /// Loss recovery of the sender.
+    recovery: String,
+    traits: Traits,
+}
+
+/// What a class asks for.
+#[derive(Clone, Copy, Debug, FromPyObject)]
+struct Traits {
+    /// True if the control has a rate for every segment.
+    paced: bool,
+    /// True if the class reads telemetry.
+    telemetry: bool,
+    /// True if the class reads ECN feedback.
+    marks: bool,
 }
 
 /// Class with the values of its parameters.
@@ -70,10 +90,7 @@ struct Maker {
     values: Vec<(&'static str, Number)>,
     /// True if the class is compiled.
     compiled: bool,
-    /// True if the control has a rate for every segment.
-    paced: bool,
-    /// True if the class reads telemetry.
-    telemetry: bool,
+    traits: Traits,
 }
 
 impl Maker {
@@ -109,18 +126,23 @@ impl ExternalMaker for Maker {
                 failure::report(PyException::new_err(format!("{}: {error}", self.name)));
                 Control::failed(py, self.name)
             });
-            let packet = common.packet.0;
-            *control.connection.get().values() = Values { mss, packet, paced, ..Values::default() };
+            let (packet, reads_marks) = (common.packet.0, self.traits.marks);
+            *control.connection.get().values() =
+                Values { mss, packet, paced, reads_marks, ..Values::default() };
             Box::new(control)
         })
     }
 
     fn uses_telemetry(&self) -> bool {
-        self.telemetry
+        self.traits.telemetry
+    }
+
+    fn uses_marks(&self) -> bool {
+        self.traits.marks
     }
 
     fn is_paced(&self) -> bool {
-        self.paced
+        self.traits.paced
     }
 }
 
@@ -303,8 +325,8 @@ impl ExternalControl for Control {
             failure::report_in(error, self.name, "start", None);
         }
         let view = self.connection.get();
-        let Values { mss, packet, paced, .. } = *view.values();
-        *view.values() = Values { mss, packet, paced, ..Values::default() };
+        let Values { mss, packet, paced, reads_marks, .. } = *view.values();
+        *view.values() = Values { mss, packet, paced, reads_marks, ..Values::default() };
     }
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
@@ -323,6 +345,15 @@ impl ExternalControl for Control {
 
     fn on_ack(&mut self, window: &mut Window, acked: &NewDataAck, rng: &mut dyn Random) {
         self.grow(Hook::Ack, window, acked, rng);
+    }
+
+    fn on_ecn_feedback(&mut self, window: &mut Window, ack: &MarkedAck, rng: &mut dyn Random) {
+        let MarkedAck { now, snd_una, snd_nxt, acked, marked } = *ack;
+        let seen = self.seen(now, window, Access::Window);
+        let seen = Values { snd_una, snd_nxt, acked, marked, ..seen };
+        if let Some(after) = self.call(Hook::EcnFeedback, seen, Some(rng)) {
+            (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
+        }
     }
 
     fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {

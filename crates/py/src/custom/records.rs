@@ -48,6 +48,7 @@ pub struct ConnectionRecord {
     pub snd_una: i64,
     pub snd_nxt: i64,
     pub path: i64,
+    pub marked: i64,
     pub pacing_rate: f64,
     /// Address of the random number generator during a call, otherwise 0.
     pub rng: usize,

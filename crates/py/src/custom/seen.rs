@@ -18,10 +18,11 @@ pub enum Hook {
     Timeout,
     Telemetry,
     Delivered,
+    EcnFeedback,
 }
 
 /// Names of the methods, in the order of [`Hook`].
-pub const HOOKS: [&str; 8] = [
+pub const HOOKS: [&str; 9] = [
     "on_established",
     "on_ack",
     "on_recovered",
@@ -30,6 +31,7 @@ pub const HOOKS: [&str; 8] = [
     "on_timeout",
     "on_telemetry",
     "on_delivered",
+    "on_ecn_feedback",
 ];
 
 /// Class `LinkTelemetry`.

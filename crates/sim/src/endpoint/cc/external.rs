@@ -34,14 +34,29 @@ pub struct TelemetryAck<'a> {
     pub links: &'a [HopTelemetry],
 }
 
+/// Ack with its ECN feedback, as an external control sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct MarkedAck {
+    /// Arrival time of the ack.
+    pub now: Time,
+    /// Lowest sequence number that is not acknowledged, with this ack (SND.UNA).
+    pub snd_una: u64,
+    /// Next sequence number to send (SND.NXT).
+    pub snd_nxt: u64,
+    /// Payload bytes newly acknowledged in order.
+    pub acked: u64,
+    /// Payload bytes newly reported as marked: all of `acked` or none with the echo of RFC 8257 or
+    /// 3168; with accurate feedback a full segment for each marked packet.
+    pub marked: u64,
+}
+
 /// Congestion control of one flow, written outside of this crate. A control needs
 /// [`reset`](ExternalControl::reset), [`on_ack`](ExternalControl::on_ack),
 /// [`on_congestion`](ExternalControl::on_congestion) and [`copy`](ExternalControl::copy);
 /// `examples/own_control.rs` is a complete one.
 ///
-/// The sender detects losses, retransmits and paces. What a control cannot do yet: react to the
-/// fraction of marks, as DCTCP does; measure delivery rates per segment, as BBR does; and decide
-/// what follows a reduction that was not justified.
+/// The sender detects losses, retransmits and paces. What a control cannot do yet: measure delivery
+/// rates per segment, as BBR does; and decide what follows a reduction that was not justified.
 pub trait ExternalControl: Send {
     /// Resets to the state before a connection.
     fn reset(&mut self);
@@ -71,8 +86,13 @@ pub trait ExternalControl: Send {
         rng: &mut dyn Random,
     ) -> u64;
 
+    /// Handles the ECN feedback of an ack. Called for every ack, before anything else that the ack
+    /// causes, if [`ExternalMaker::uses_marks`] is true.
+    fn on_ecn_feedback(&mut self, _: &mut Window, _ack: &MarkedAck, _rng: &mut dyn Random) {}
+
     /// Handles the telemetry of the path of a packet, of which an ack arrives. Called before
-    /// anything else that the ack causes, if [`ExternalMaker::uses_telemetry`] is true.
+    /// anything else that the ack causes but its ECN feedback, if [`ExternalMaker::uses_telemetry`]
+    /// is true.
     fn on_telemetry(
         &mut self,
         _window: &mut Window,
@@ -143,6 +163,14 @@ pub trait ExternalMaker: fmt::Debug + Send + Sync {
 
     /// True if packets collect telemetry of their path, for [`ExternalControl::on_telemetry`].
     fn uses_telemetry(&self) -> bool {
+        false
+    }
+
+    /// True if the control reacts to the fraction of marks, in
+    /// [`ExternalControl::on_ecn_feedback`], as DCTCP does. Then the parameter `ecn` is on and
+    /// `ecn_feedback` is `rfc8257` by default, all packets are ECN-capable (SYNs and
+    /// retransmissions as well), and a mark neither raises the window nor pauses the sender.
+    fn uses_marks(&self) -> bool {
         false
     }
 
@@ -222,6 +250,7 @@ pub struct External {
     /// True from the start of a loss recovery to its end.
     recovering: bool,
     uses_telemetry: bool,
+    uses_marks: bool,
     /// True if the control has a rate for every segment.
     paced: bool,
     /// Segments in flight, if the control uses their delivery.
@@ -235,6 +264,7 @@ impl Clone for External {
             rng: self.rng.clone(),
             recovering: self.recovering,
             uses_telemetry: self.uses_telemetry,
+            uses_marks: self.uses_marks,
             paced: self.paced,
             segments: self.segments.clone(),
         }
@@ -259,6 +289,7 @@ impl CongestionControl for External {
             rng: Pcg::seed_from_u64(seed),
             recovering: false,
             uses_telemetry: params.maker.uses_telemetry(),
+            uses_marks: params.maker.uses_marks(),
             paced: params.maker.is_paced(),
             segments,
         }
@@ -294,6 +325,10 @@ impl CongestionControl for External {
         self.control.initial_window(window)
     }
 
+    fn reacts_to_mark_fraction(&self) -> bool {
+        self.uses_marks
+    }
+
     fn keeps_window_when_idle(&self) -> bool {
         self.paced
     }
@@ -308,6 +343,16 @@ impl CongestionControl for External {
 
     fn uses_explicit_feedback(&self) -> bool {
         self.uses_telemetry
+    }
+
+    fn uses_ack_feedback(&self) -> bool {
+        self.uses_telemetry || self.uses_marks
+    }
+
+    fn on_marked_ack(&mut self, window: &mut Window, ack: &MarkedAck) {
+        if self.uses_marks {
+            self.control.on_ecn_feedback(window, ack, &mut self.rng);
+        }
     }
 
     fn on_telemetry(

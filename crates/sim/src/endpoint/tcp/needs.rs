@@ -42,6 +42,16 @@ impl ControlParams {
         }
     }
 
+    /// True if the control reacts to the fraction of marks and works without accurate feedback: the
+    /// receiver then echoes the marks of each packet (RFC 8257 §3.2).
+    pub(super) fn needs_exact_echo(&self) -> bool {
+        match self {
+            ControlParams::Dctcp(_) => true,
+            ControlParams::External(p) => p.maker.uses_marks(),
+            _ => false,
+        }
+    }
+
     /// True if every packet is acknowledged at once unless `delayed_ack` is set.
     pub(super) fn needs_every_ack(&self) -> bool {
         match self {

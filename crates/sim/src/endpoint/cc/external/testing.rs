@@ -56,6 +56,13 @@ impl ExternalControl for Recorder {
         2 * window.cwnd
     }
 
+    fn on_ecn_feedback(&mut self, window: &mut Window, ack: &MarkedAck, rng: &mut dyn Random) {
+        window.cwnd += 5;
+        let MarkedAck { now, snd_una, snd_nxt, acked, marked } = *ack;
+        let text = format!("{} {snd_una} {snd_nxt} {acked} {marked}", now.0);
+        self.calls.add(format!("on_ecn_feedback {text} {}", rng.uniform()));
+    }
+
     fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {
         window.cwnd += 3;
         let TelemetryAck { now, snd_una, snd_nxt, path, links } = *ack;
@@ -107,6 +114,10 @@ impl ExternalMaker for Maker {
     fn make(&self, _: &CommonParams) -> Box<dyn ExternalControl> {
         let Maker { calls, uses_recovered } = self;
         Box::new(Recorder { calls: calls.clone(), uses_recovered: *uses_recovered })
+    }
+
+    fn uses_marks(&self) -> bool {
+        self.uses_recovered
     }
 
     fn is_paced(&self) -> bool {

@@ -67,6 +67,22 @@ fn telemetry_reaches_the_control_with_the_sequence_numbers() {
 }
 
 #[test]
+fn ecn_feedback_reaches_only_a_control_that_reacts_to_the_fraction_of_marks() {
+    for used in [true, false] {
+        let (mut control, calls) = control(used);
+        assert_eq!((control.reacts_to_mark_fraction(), control.uses_ack_feedback()), (used, used));
+        assert!(!control.uses_explicit_feedback(), "segments carry nothing");
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        let (now, snd_una, snd_nxt) = (Time(5), 2_001, 3_001);
+        let ack = MarkedAck { now, snd_una, snd_nxt, acked: 2_000, marked: 1_000 };
+        control.on_marked_ack(&mut window, &ack);
+        let expected = ["on_ecn_feedback 5 2001 3001 2000 1000"];
+        assert_eq!(without_random(&calls.taken()), expected[..usize::from(used)]);
+        assert_eq!(window.cwnd, 2 * MSS + if used { 5 } else { 0 });
+    }
+}
+
+#[test]
 fn deliveries_are_reported_in_recovery_as_well_and_only_where_they_are_used() {
     for used in [true, false] {
         let (mut control, calls) = control(used);
