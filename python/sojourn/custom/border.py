@@ -50,7 +50,7 @@ def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, A
 
 
 class ControlTraits(NamedTuple):
-    """What the class of a congestion control asks for."""
+    """Requests of the class of a congestion control."""
 
     paced: bool
     """True if the control has a rate for every segment."""
@@ -58,6 +58,10 @@ class ControlTraits(NamedTuple):
     """True if it reads telemetry."""
     marks: bool
     """True if it reads ECN feedback."""
+    rates: bool
+    """True if it reads delivery rate samples."""
+    pacing: bool
+    """Default of the parameter `pacing`."""
 
 
 class ControlClass(NamedTuple):
@@ -74,10 +78,13 @@ def describe_control(name: str, source: str | None) -> ControlClass:
     digest, cls = _version(name, source, CongestionControl)
     if not hasattr(cls, "on_ack"):
         raise InputError(f"{cls.__name__} has no on_ack, so its window would never grow")
-    if not isinstance(cls.paced, bool):
-        raise InputError(f"paced: is {shown(cls.paced)}, allowed: True, False")
-    reads = (hasattr(cls, hook) for hook in ("on_telemetry", "on_ecn_feedback"))
-    traits = ControlTraits(cls.paced, *reads)
+    for name in ("paced", "pacing"):
+        value = getattr(cls, name)
+        if not isinstance(value, bool):
+            raise InputError(f"{name}: is {shown(value)}, allowed: True, False")
+    hooks = ("on_telemetry", "on_ecn_feedback", "on_rate_sample")
+    telemetry, marks, rates = (hasattr(cls, hook) for hook in hooks)
+    traits = ControlTraits(cls.paced, telemetry, marks, rates, cls.pacing)
     return ControlClass((digest, _fields(cls)), str(cls.recovery), traits)
 
 

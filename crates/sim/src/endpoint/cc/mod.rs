@@ -60,7 +60,9 @@ pub use controls::TcpEntry;
 pub(crate) use dispatch::AnyControl;
 #[cfg(test)]
 pub(crate) use external::testing as external_testing;
-pub use external::{ExternalControl, ExternalMaker, FindExternalControl, MarkedAck, TelemetryAck};
+pub use external::{
+    ExternalControl, ExternalMaker, FindExternalControl, MarkedAck, RatedAck, TelemetryAck,
+};
 pub(crate) use hystart::HyStart;
 pub(crate) use linux::Linux;
 pub(crate) use pacer::Pacer;

@@ -32,6 +32,14 @@ impl ControlParams {
         }
     }
 
+    /// Default of the parameter `pacing`.
+    pub(super) fn default_pacing(&self) -> bool {
+        match self {
+            ControlParams::External(p) => p.maker.default_pacing(),
+            _ => self.sets_rate(),
+        }
+    }
+
     /// True if packets collect telemetry of the links that they cross.
     pub(crate) fn wants_telemetry(&self) -> bool {
         match self {

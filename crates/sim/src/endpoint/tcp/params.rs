@@ -252,7 +252,7 @@ impl TcpParams {
             return refuse("pacing", format!("{} requires pacing", self.name));
         }
         self.control.check_order()?;
-        let pacing = *self.settings.pacing.get_or_insert(sets_rate || quic);
+        let pacing = *self.settings.pacing.get_or_insert(self.control.default_pacing() || quic);
         if pacing && ns2 {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }

@@ -81,6 +81,27 @@ impl ExternalControl for Recorder {
         self.calls.add(format!("on_delivered {text} {}", rng.uniform()));
     }
 
+    fn uses_rate_samples(&self) -> bool {
+        self.uses_recovered
+    }
+
+    /// Limits itself at even times.
+    fn on_rate_sample(
+        &mut self,
+        window: &mut Window,
+        ack: &RatedAck,
+        rng: &mut dyn Random,
+    ) -> bool {
+        window.cwnd += 6;
+        let RatedAck { now, acked, flight, delivered, prior_delivered, rate, interval, .. } = *ack;
+        let rate = rate.map(f64::round);
+        let sample = format!("{delivered} {prior_delivered} {rate:?} {}", interval.0);
+        let flags = [ack.is_app_limited, ack.app_limited, ack.idle_restart].map(u8::from);
+        let text = format!("{} {acked} {flight} {sample} {flags:?} {:?}", now.0, ack.rtt);
+        self.calls.add(format!("on_rate_sample {text} {}", rng.uniform()));
+        now.0.is_multiple_of(2)
+    }
+
     fn uses_recovered(&self) -> bool {
         self.uses_recovered
     }
