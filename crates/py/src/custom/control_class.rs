@@ -31,7 +31,7 @@ fn read(
     let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
     let described = module(py)
         .and_then(|m| m.call_method1("describe_control", (name, version)))
-        .and_then(|description| Ok(description.extract::<ControlClass>()?));
+        .and_then(|description| description.extract::<ControlClass>());
     let ControlClass { parameters, recovery, traits } = described.map_err(|e| error_of(&e))?;
     let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
