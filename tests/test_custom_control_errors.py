@@ -118,7 +118,7 @@ class Misuses(sj.CongestionControl):
     ("how", "text"),
     [
         (0, "cwnd can be set in on_ack, on_delivered, "),
-        (1, "pacing_rate needs the parameter pacing=True"),
+        (1, "pacing_rate needs pacing=True"),
         (2, "division|modulo"),
         (3, "ssthresh is None, must be a number"),
     ],
@@ -256,7 +256,7 @@ def test_pacing_needs_a_pacer_and_a_discipline_is_no_control() -> None:
         def on_ack(self, tcp: Any) -> None:
             tcp.pacing_rate = 1e6
 
-    with pytest.raises(AttributeError, match="pacing_rate needs the parameter pacing=True"):
+    with pytest.raises(AttributeError, match="pacing_rate needs pacing=True"):
         sj.simulate(with_tcp(SMALL, Paced()))
     with pytest.raises(sj.InputError, match=r'has no CongestionControl "HeadDrop"'):
         sj.simulate(with_tcp(SMALL, "examples/my_aqm.py:HeadDrop"))

@@ -23,7 +23,8 @@ pub use crate::endpoint::cc::powertcp::PowerTcpVariant;
 pub use crate::endpoint::cc::reno::RenoVariant;
 pub use crate::endpoint::cc::{
     CongestionSignal, ControlParams, ExternalControl, ExternalMaker, FindExternalControl,
-    NewDataAck, ProcessedAck, RecoveryState, TCPS, TcpEntry, TelemetryAck, Window,
+    MarkedAck, NewDataAck, ProcessedAck, RatedAck, RecoveryState, TCPS, TcpEntry, TelemetryAck,
+    Window,
 };
 pub use crate::endpoint::common_params::{CommonParams, EcnFeedback, LossRecovery, Profile};
 pub use crate::endpoint::tcp::{TcpParams, parse, parse_with};

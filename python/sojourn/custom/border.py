@@ -49,21 +49,43 @@ def describe(name: str, source: str | None) -> tuple[str, list[tuple[str, str, A
     return digest, _fields(cls)
 
 
-def describe_control(
-    name: str, source: str | None
-) -> tuple[tuple[str, list[tuple[str, str, Any]]], str, bool, bool]:
-    """Find a congestion control.
+class ControlTraits(NamedTuple):
+    """Requests of the class of a congestion control."""
 
-    Return the hash of its source with its parameters, as `describe`, its loss recovery, True if it
-    has a rate for every segment, and True if it reads telemetry.
-    """
+    paced: bool
+    """True if the control has a rate for every segment."""
+    telemetry: bool
+    """True if it reads telemetry."""
+    marks: bool
+    """True if it reads ECN feedback."""
+    rates: bool
+    """True if it reads delivery rate samples."""
+    pacing: bool
+    """Default of the parameter `pacing`."""
+
+
+class ControlClass(NamedTuple):
+    """Class of a congestion control."""
+
+    parameters: tuple[str, list[tuple[str, str, Any]]]
+    """Hash of the source, and the parameters, as `describe` returns them."""
+    recovery: str
+    traits: ControlTraits
+
+
+def describe_control(name: str, source: str | None) -> ControlClass:
+    """Find a congestion control."""
     digest, cls = _version(name, source, CongestionControl)
     if not hasattr(cls, "on_ack"):
         raise InputError(f"{cls.__name__} has no on_ack, so its window would never grow")
-    if not isinstance(cls.paced, bool):
-        raise InputError(f"paced: is {shown(cls.paced)}, allowed: True, False")
-    traits = cls.paced, hasattr(cls, "on_telemetry")
-    return (digest, _fields(cls)), str(cls.recovery), *traits
+    for name in ("paced", "pacing"):
+        value = getattr(cls, name)
+        if not isinstance(value, bool):
+            raise InputError(f"{name}: is {shown(value)}, allowed: True, False")
+    hooks = ("on_telemetry", "on_ecn_feedback", "on_rate_sample")
+    telemetry, marks, rates = (hasattr(cls, hook) for hook in hooks)
+    traits = ControlTraits(cls.paced, telemetry, marks, rates, cls.pacing)
+    return ControlClass((digest, _fields(cls)), str(cls.recovery), traits)
 
 
 def describe_source(

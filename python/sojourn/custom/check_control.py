@@ -154,7 +154,9 @@ class _Driver:
             now=0, cwnd=10 * MSS, ssthresh=1 << 40, mss=MSS, acked=0, flight=10 * MSS,
             rtt=40_000_000, srtt=40_000_000, min_rtt=40_000_000, after_timeout=False,
             window_was_full=True, pacing_rate=None, random=rng.random, packet=MSS + 40, path=1,
-            snd_una=1, snd_nxt=1 + 10 * MSS,
+            snd_una=1, snd_nxt=1 + 10 * MSS, marked=0, delivered=0, prior_delivered=0,
+            delivery_rate=None, interval=0, is_app_limited=False, app_limited=False,
+            idle_restart=False, in_fast_recovery=False, lost=0, newly_lost=0,
         )  # fmt: skip
         self._call("on_established")
 
@@ -168,11 +170,25 @@ class _Driver:
             tcp.acked, tcp.flight = MSS, max(MSS, min(tcp.cwnd, 60 * MSS))
             tcp.snd_una += MSS
             tcp.snd_nxt = tcp.snd_una + tcp.flight
+            tcp.marked = MSS if self.acks % 7 == 0 else 0
+            self._call("on_ecn_feedback")
             self._call("on_telemetry", self._links())
             self._call("on_ack")
             self._call("on_delivered")
+            self._rate_sample()
+            self._call("on_rate_sample")
             if self.acks % 50 == 0:
                 self._reduce("on_timeout" if self.acks % 400 == 0 else "on_loss")
+
+    def _rate_sample(self) -> None:
+        """Set the delivery rate sample of an ack; every 30th is application-limited."""
+        tcp = self.tcp
+        tcp.delivered += MSS
+        tcp.interval = tcp.rtt
+        tcp.prior_delivered = max(0, tcp.delivered - tcp.flight)
+        tcp.delivery_rate = 8e9 * (tcp.delivered - tcp.prior_delivered) / tcp.interval
+        tcp.is_app_limited = tcp.app_limited = tcp.idle_restart = self.acks % 30 == 0
+        tcp.in_fast_recovery = self.acks % 50 < 10
 
     def _reduce(self, method: str) -> None:
         tcp = self.tcp

@@ -9,8 +9,9 @@ MOST_BYTES = 1 << 40
 MOST_BPS = 1e14
 """Largest pacing rate, as in Rust."""
 
-START, WINDOW, THRESHOLD = 3, 2, 1
-"""Values of `_access`: a method may set the window, the window and the threshold, the threshold."""
+RATES, START, WINDOW, THRESHOLD = 4, 3, 2, 1
+"""Values of `_access`: a method may set the window, the threshold and `app_limited`; the window;
+the window and the threshold; the threshold."""
 
 
 def _cwnd(tcp: Any, value: Any) -> Any:
@@ -20,7 +21,7 @@ def _cwnd(tcp: Any, value: Any) -> Any:
 
 
 def _ssthresh(tcp: Any, value: Any) -> Any:
-    if tcp._access not in (WINDOW, THRESHOLD) or not (tcp.mss <= value <= MOST_BYTES):
+    if tcp._access not in (RATES, WINDOW, THRESHOLD) or not (tcp.mss <= value <= MOST_BYTES):
         raise ValueError
     return int(value)
 
@@ -33,6 +34,13 @@ def _pacing_rate(tcp: Any, value: Any) -> Any:
     if not (1.0 <= value <= MOST_BPS):
         raise ValueError
     return float(value)
+
+
+def _app_limited(tcp: Any, value: Any) -> Any:
+    if tcp._access != RATES or not value:
+        raise ValueError
+    tcp._limits = True
+    return True
 
 
 def _given(value: Any) -> Any:
@@ -55,12 +63,15 @@ def _was_full(tcp: Any) -> Any:
 NONE = float("nan")
 """A rate that is None."""
 
-HELPERS = {one.__name__: one for one in (_cwnd, _ssthresh, _pacing_rate, _given, _rate, _was_full)}
+CHECKS = (_cwnd, _ssthresh, _pacing_rate, _app_limited)
+
+HELPERS = {one.__name__: one for one in (*CHECKS, _given, _rate, _was_full)}
 """Functions that compiled methods call. After an exception the plain method is called with the same
 values, and raises the exception that the user sees."""
 
-SET = ("cwnd", "ssthresh", "pacing_rate")
+SET = tuple(check.__name__[1:] for check in CHECKS)
 OPTIONAL = ("rtt", "srtt", "min_rtt")
+OPTIONAL_RATES = ("pacing_rate", "delivery_rate")
 
 
 class Rewrite(ast.NodeTransformer):
@@ -109,7 +120,7 @@ class Rewrite(ast.NodeTransformer):
                 if name in OPTIONAL:
                     operator = ast.Lt() if absent else ast.GtE()
                     return ast.copy_location(ast.Compare(left, [operator], [ast.Constant(0)]), node)
-                if name == "pacing_rate":
+                if name in OPTIONAL_RATES:
                     different = ast.NotEq() if absent else ast.Eq()
                     return ast.copy_location(ast.Compare(left, [different], [left]), node)
         return self.generic_visit(node)
@@ -121,7 +132,7 @@ class Rewrite(ast.NodeTransformer):
             return node
         if name in OPTIONAL:
             return _call("_given", node, at=node)
-        if name == "pacing_rate":
+        if name in OPTIONAL_RATES:
             return _call("_rate", node, at=node)
         if name == "window_was_full":
             return _call("_was_full", node.value, at=node)

@@ -21,7 +21,7 @@ class CongestionControl(Custom):
     repairing losses: "sack" (default), "newreno", "reno" or "tahoe". With ``paced = True`` in the
     class, the control has a rate for every segment: `pacing` is on, the first segments of a
     connection are paced as well, the window is kept after an idle period, and acks are not delayed
-    unless `delayed_ack` is set.
+    unless `delayed_ack` is set. ``pacing = True`` in the class sets the default of that parameter.
 
     All methods but `on_ack` are optional, and return None:
 
@@ -42,15 +42,25 @@ class CongestionControl(Custom):
     ``on_telemetry(self, tcp, links)``
         An ack returned the telemetry of a packet (INT): `links` is a tuple of `LinkTelemetry`, one
         for each link of the path. Packets collect telemetry only if the class has this method.
+    ``on_ecn_feedback(self, tcp)``
+        An ack arrived: `tcp.acked` is the payload that it newly acknowledges, `tcp.marked` how much
+        of it was marked. Called for every ack, before the other methods. With this method `ecn` is
+        on and `ecn_feedback` is "rfc8257" unless they are set, as in `dctcp`.
     ``on_delivered(self, tcp)``
         An ack reported delivered data, in order or not, also during the repair of losses. Called
         last; `tcp.acked` is the newly delivered payload, `tcp.rtt` is measured by every such ack.
+    ``on_rate_sample(self, tcp)``
+        An ack arrived, with its delivery rate sample; called for every ack, after all other
+        methods. With this method the sender keeps the window after an idle period, as for `bbr`.
 
     `tcp` has `now` (ns), `cwnd` and `ssthresh` (bytes of payload), `mss`, `packet`, `acked` and
     `flight` (bytes), `rtt`, `srtt` and `min_rtt` (ns or None), `after_timeout`,
     `window_was_full`, `pacing_rate` (bit/s; needs ``pacing=True`` or `paced`), `snd_una`,
-    `snd_nxt` and `path` (of the last telemetry), and `random()`, a number in [0, 1) of the random
-    stream of the flow; use no other source of random numbers.
+    `snd_nxt` (of the last telemetry or ECN feedback), `path` (of the last telemetry), `marked`
+    (bytes; needs `on_ecn_feedback`), and with `on_rate_sample` `delivered`, `prior_delivered`,
+    `lost` and `newly_lost` (bytes), `delivery_rate` (bit/s or None), `interval` (ns),
+    `is_app_limited`, `app_limited`, `idle_restart`, `in_fast_recovery`; and `random()`, a number in
+    [0, 1) of the random stream of the flow; use no other source of random numbers.
 
     Raises
     ------
@@ -74,6 +84,7 @@ class CongestionControl(Custom):
 
     recovery: ClassVar[str] = "sack"
     paced: ClassVar[bool] = False
+    pacing: ClassVar[bool] = False
     _checked_as: ClassVar[str] = "tcp"
     _common: ClassVar[tuple[str, ...]] = ("compiled",)
     _reserved: ClassVar[tuple[str, ...]] = ("name", "source", "recovery", "paced")
@@ -86,6 +97,8 @@ class CongestionControl(Custom):
         "on_timeout",
         "on_telemetry",
         "on_delivered",
+        "on_ecn_feedback",
+        "on_rate_sample",
     )
 
     @classmethod

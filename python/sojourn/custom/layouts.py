@@ -1,5 +1,6 @@
 """Records that native code shares with Rust, and the kinds of classes that are compiled."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,18 +32,26 @@ CONNECTION = np.dtype(
     [
         *((name, "i8") for name in ("now", "cwnd", "ssthresh", "mss", "acked", "flight")),
         *((name, "i8") for name in ("rtt", "srtt", "min_rtt")),
-        *((name, "i8") for name in ("packet", "snd_una", "snd_nxt", "path")),
-        ("pacing_rate", "f8"),
+        *((name, "i8") for name in ("packet", "snd_una", "snd_nxt", "path", "marked")),
+        *((name, "i8") for name in ("delivered", "prior_delivered", "interval")),
+        *((name, "i8") for name in ("lost", "newly_lost")),
+        *((name, "f8") for name in ("pacing_rate", "delivery_rate")),
         ("_rng", "u8"),
         ("_error", "i8"),
         ("_access", "i8"),
         ("_links", "i8"),
-        ("after_timeout", "?"),
-        ("_paced", "?"),
+        *((name, "?") for name in ("after_timeout", "_paced", "in_fast_recovery")),
+        *((name, "?") for name in ("is_app_limited", "app_limited", "_limits", "idle_restart")),
     ],
     align=True,
 )
 """Layout of `ConnectionRecord` in Rust. A round-trip time of -1 is None, so is a rate of NaN."""
+
+OF_RATES = (
+    "delivered", "prior_delivered", "interval", "lost", "newly_lost", "delivery_rate",
+    "in_fast_recovery", "is_app_limited", "app_limited", "idle_restart",
+)  # fmt: skip
+"""Attributes of a connection that need `on_rate_sample`."""
 
 LINK = np.dtype([(name, "i8") for name in LinkTelemetry._fields], align=True)
 """Layout of `LinkRecord` in Rust."""
@@ -74,6 +83,8 @@ class Kind(NamedTuple):
     """Attributes of what is seen that methods may set."""
     packet: np.dtype[Any] = PACKET
     """Layout of what is in place of a packet."""
+    needed: Mapping[str, str] = {}
+    """Methods that a class must define to read an attribute of what is seen, by the attribute."""
 
     @property
     def hooks(self) -> tuple[str, ...]:
@@ -94,8 +105,9 @@ KINDS = (
         "None",
         "methods other than on_established",
         ("window_was_full",),
-        ("cwnd", "ssthresh", "pacing_rate"),
+        ("cwnd", "ssthresh", "pacing_rate", "app_limited"),
         LINK,
+        {"marked": "on_ecn_feedback", **dict.fromkeys(OF_RATES, "on_rate_sample")},
     ),
     Kind(TrafficSource, ARRIVALS, "(time, size) or None", "next_arrival"),
 )

@@ -328,6 +328,11 @@ class _Rewrite(ast.NodeTransformer):
     def _refusal(self, node: ast.stmt | ast.expr, text: str) -> InputError:
         return InputError(f"compiled: {self.file}:{node.lineno}: {text}")
 
+    def _lacks(self, attribute: str) -> bool:
+        """Return True if the class does not have the method that an attribute needs."""
+        method = self.kind.needed.get(attribute)
+        return method is not None and method not in self.methods
+
     def visit_Call(self, node: ast.Call) -> ast.AST:
         """Change calls of methods and of random()."""
         match node.func:
@@ -355,6 +360,9 @@ class _Rewrite(ast.NodeTransformer):
                 return ast.copy_location(ast.Name(f"_constant_{name}", node.ctx), node)
             case ast.Attribute(ast.Name(own), name) if own in self.others and name[0] == "_":
                 raise self._refusal(node, f"{own}.{name} is not for use")
+            case ast.Attribute(ast.Name(own), name) if own in self.others and self._lacks(name):
+                method = self.kind.needed[name]
+                raise self._refusal(node, f"{own}.{name} needs the method {method} in the class")
             case ast.Attribute(ast.Name(own), name) if own in self.known:
                 if name not in self.known[own]:
                     fields = [one for one in self.known[own] if one[0] != "_"]

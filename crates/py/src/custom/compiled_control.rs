@@ -1,13 +1,14 @@
 //! Congestion control that Numba compiled from a Python class.
 
 use super::borrowed::{Generator, NativeMethod, lend};
-use super::connection::{Access, ConnectionView, Values};
+use super::connection::ConnectionView;
 use super::gauge::{Gauge, Layout};
 use super::module;
 use super::recorded::{Drawn, Recording};
 use super::records::{ConnectionRecord, LinksRecord};
 use super::seen::{HOOKS, Hook, Seen};
 use super::snapshot::{in_place, load_words};
+use super::values::{Access, Values};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use std::sync::Arc;

@@ -1,11 +1,11 @@
 //! A TCP connection as a congestion control that is written in Python sees it.
 
 use super::borrowed::Slot;
-use super::records::ConnectionRecord;
+use super::values::{Access, RateValues, Values};
 use pyo3::exceptions::{PyAttributeError, PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
-use sojourn_aqm::{Snapshot, cast};
+use sojourn_aqm::cast;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Largest window and threshold, bytes.
@@ -13,100 +13,6 @@ const MOST_BYTES: u64 = 1 << 40;
 
 /// Largest pacing rate, bit/s.
 const MOST_BPS: f64 = 1e14;
-
-/// Attributes that a method may set.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Snapshot)]
-pub enum Access {
-    /// Nothing: no method is being called.
-    #[default]
-    Outside,
-    /// Window, threshold and pacing rate.
-    Window,
-    /// Threshold and pacing rate.
-    Threshold,
-    /// Window and pacing rate, with which a connection starts.
-    Start,
-}
-
-/// A count as compiled code sees it.
-fn signed(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
-}
-
-/// State of a connection. Times are in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, Snapshot)]
-pub struct Values {
-    pub access: Access,
-    /// True if the flow has a pacer.
-    pub paced: bool,
-    /// Length of a full packet, bytes.
-    pub packet: u64,
-    pub now: u64,
-    pub cwnd: u64,
-    pub ssthresh: u64,
-    pub mss: u64,
-    pub acked: u64,
-    pub flight: u64,
-    pub rtt: Option<u64>,
-    pub srtt: Option<u64>,
-    pub min_rtt: Option<u64>,
-    pub after_timeout: bool,
-    /// Rate of the pacer, bit/s.
-    pub pacing_rate: Option<f64>,
-    /// Sequence numbers and path of the last ack with telemetry.
-    pub snd_una: u64,
-    pub snd_nxt: u64,
-    pub path: u64,
-}
-
-impl Values {
-    /// The connection as compiled code sees it.
-    pub fn record(&self) -> ConnectionRecord {
-        let optional = |time: Option<u64>| time.map_or(-1, u64::cast_signed);
-        ConnectionRecord {
-            now: self.now.cast_signed(),
-            cwnd: signed(self.cwnd),
-            ssthresh: signed(self.ssthresh),
-            mss: self.mss.cast_signed(),
-            acked: self.acked.cast_signed(),
-            flight: self.flight.cast_signed(),
-            rtt: optional(self.rtt),
-            srtt: optional(self.srtt),
-            min_rtt: optional(self.min_rtt),
-            packet: self.packet.cast_signed(),
-            snd_una: self.snd_una.cast_signed(),
-            snd_nxt: self.snd_nxt.cast_signed(),
-            path: self.path.cast_signed(),
-            pacing_rate: self.pacing_rate.unwrap_or(f64::NAN),
-            rng: 0,
-            error: 0,
-            access: match self.access {
-                Access::Start => 3,
-                Access::Window => 2,
-                Access::Threshold => 1,
-                Access::Outside => 0,
-            },
-            links: 0,
-            after_timeout: self.after_timeout,
-            paced: self.paced,
-        }
-    }
-
-    /// The connection after compiled code has changed this one.
-    pub fn changed(self, record: &ConnectionRecord) -> Values {
-        let bytes = |before: u64, after: i64| {
-            let same = signed(before) == after;
-            if same { before } else { after.cast_unsigned() }
-        };
-        let rate = record.pacing_rate;
-        Values {
-            cwnd: bytes(self.cwnd, record.cwnd),
-            ssthresh: bytes(self.ssthresh, record.ssthresh),
-            pacing_rate: (!rate.is_nan()).then_some(rate),
-            ..self
-        }
-    }
-}
 
 /// Connection as a congestion control sees it. All times are in nanoseconds.
 #[pyclass(frozen, name = "Connection", module = "sojourn._sojourn")]
@@ -120,6 +26,12 @@ pub struct ConnectionView {
 impl ConnectionView {
     pub fn values(&self) -> MutexGuard<'_, Values> {
         self.values.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns an attribute of the last delivery rate sample.
+    fn rate<T>(&self, attribute: &str, value: impl Fn(&RateValues) -> T) -> PyResult<T> {
+        let rates = self.values().rates;
+        only_with("on_rate_sample", rates.is_read, attribute, value(&rates))
     }
 
     /// Reads a number of bytes that a method sets.
@@ -167,9 +79,9 @@ impl ConnectionView {
     #[setter]
     fn set_cwnd(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let access = self.values().access;
-        if !matches!(access, Access::Window | Access::Start) {
-            let text = "cwnd can be set in on_ack, on_delivered, on_established, on_recovered and \
-                        on_telemetry only; after a loss, mark or timeout the sender sets it \
+        if !matches!(access, Access::Window | Access::RateSample | Access::Start) {
+            let text = "cwnd can be set in on_ack, on_delivered, on_ecn_feedback, on_established, \
+                        on_rate_sample, on_recovered and on_telemetry only; after a loss, mark or timeout the sender sets it \
                         itself, from ssthresh";
             return Err(PyAttributeError::new_err(text));
         }
@@ -187,9 +99,9 @@ impl ConnectionView {
     #[setter]
     fn set_ssthresh(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
         let access = self.values().access;
-        if !matches!(access, Access::Window | Access::Threshold) {
-            let text = "ssthresh can be set in on_ack, on_delivered, on_loss, on_mark, \
-                        on_recovered, on_telemetry and on_timeout only";
+        if !matches!(access, Access::Window | Access::RateSample | Access::Threshold) {
+            let text = "ssthresh can be set in on_ack, on_delivered, on_ecn_feedback, on_loss, \
+                        on_mark, on_rate_sample, on_recovered, on_telemetry and on_timeout only";
             return Err(PyAttributeError::new_err(text));
         }
         let ssthresh = self.bytes("ssthresh", value)?;
@@ -231,13 +143,14 @@ impl ConnectionView {
         self.values().packet
     }
 
-    /// Lowest sequence number that is not acknowledged, with the last ack with telemetry.
+    /// Lowest sequence number that is not acknowledged, with the last ack with telemetry or ECN
+    /// feedback.
     #[getter]
     fn snd_una(&self) -> u64 {
         self.values().snd_una
     }
 
-    /// Next sequence number to send, at the last ack with telemetry.
+    /// Next sequence number to send, at the last ack with telemetry or ECN feedback.
     #[getter]
     fn snd_nxt(&self) -> u64 {
         self.values().snd_nxt
@@ -249,13 +162,96 @@ impl ConnectionView {
         self.values().path
     }
 
-    /// Payload newly acknowledged (in `on_delivered` newly delivered), bytes; 0 in other methods.
+    /// Payload that the last ack reports as marked, bytes; needs the method `on_ecn_feedback`.
+    #[getter]
+    fn marked(&self) -> PyResult<u64> {
+        let Values { reads_marks, marked, .. } = *self.values();
+        only_with("on_ecn_feedback", reads_marks, "marked", marked)
+    }
+
+    /// Payload delivered in this connection, bytes.
+    #[getter]
+    fn delivered(&self) -> PyResult<u64> {
+        self.rate("delivered", |rates| rates.delivered)
+    }
+
+    /// Payload that was delivered when the segment of the sample was sent, bytes; 0 if the ack
+    /// delivered nothing.
+    #[getter]
+    fn prior_delivered(&self) -> PyResult<u64> {
+        self.rate("prior_delivered", |rates| rates.prior_delivered)
+    }
+
+    /// Delivery rate that the ack measured, bit/s of payload; None if it measured none.
+    #[getter]
+    fn delivery_rate(&self) -> PyResult<Option<f64>> {
+        self.rate("delivery_rate", |rates| rates.delivery_rate)
+    }
+
+    /// Time over which the delivery rate was measured, ns.
+    #[getter]
+    fn interval(&self) -> PyResult<u64> {
+        self.rate("interval", |rates| rates.interval)
+    }
+
+    /// True if the sender was application-limited when the segment of the sample was sent.
+    #[getter]
+    fn is_app_limited(&self) -> PyResult<bool> {
+        self.rate("is_app_limited", |rates| rates.is_app_limited)
+    }
+
+    /// True if the sender is application-limited.
+    #[getter]
+    fn app_limited(&self) -> PyResult<bool> {
+        self.rate("app_limited", |rates| rates.app_limited || rates.limits)
+    }
+
+    #[setter]
+    fn set_app_limited(&self, value: &Bound<'_, PyAny>) -> PyResult<()> {
+        if self.values().access != Access::RateSample {
+            return Err(PyAttributeError::new_err("app_limited can be set in on_rate_sample only"));
+        }
+        if !matches!(value.extract::<bool>(), Ok(true)) {
+            let text = format!("app_limited is {}, allowed: True", value.repr()?);
+            return Err(PyValueError::new_err(text));
+        }
+        self.values().rates.limits = true;
+        Ok(())
+    }
+
+    /// True if an application-limited sender has sent again after nothing was outstanding, until
+    /// an ack delivers data.
+    #[getter]
+    fn idle_restart(&self) -> PyResult<bool> {
+        self.rate("idle_restart", |rates| rates.idle_restart)
+    }
+
+    /// True in fast recovery.
+    #[getter]
+    fn in_fast_recovery(&self) -> PyResult<bool> {
+        self.rate("in_fast_recovery", |rates| rates.in_fast_recovery)
+    }
+
+    /// Payload declared lost in this connection, bytes; 0 without the parameter `rack`.
+    #[getter]
+    fn lost(&self) -> PyResult<u64> {
+        self.rate("lost", |rates| rates.lost)
+    }
+
+    /// Payload that this ack showed to be lost, bytes; 0 without the parameter `rack`.
+    #[getter]
+    fn newly_lost(&self) -> PyResult<u64> {
+        self.rate("newly_lost", |rates| rates.newly_lost)
+    }
+
+    /// Payload newly acknowledged (in `on_delivered` and `on_rate_sample` newly delivered), bytes; 0
+    /// in methods that no ack causes.
     #[getter]
     fn acked(&self) -> u64 {
         self.values().acked
     }
 
-    /// Payload in flight, bytes; in `on_ack` and `on_delivered`, before the ack.
+    /// Payload in flight, bytes; in `on_ack`, `on_delivered` and `on_rate_sample`, before the ack.
     #[getter]
     fn flight(&self) -> u64 {
         self.values().flight
@@ -303,4 +299,11 @@ impl ConnectionView {
     }
 }
 
-const UNPACED: &str = "pacing_rate needs the parameter pacing=True, or paced = True in the class";
+/// Returns the value of an attribute that only classes with a method have.
+fn only_with<T>(method: &str, defined: bool, attribute: &str, value: T) -> PyResult<T> {
+    let text = || format!("{attribute} needs the method {method} in the class");
+    if defined { Ok(value) } else { Err(PyAttributeError::new_err(text())) }
+}
+
+const UNPACED: &str =
+    "pacing_rate needs pacing=True, as a parameter or in the class, or paced = True in the class";

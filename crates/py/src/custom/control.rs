@@ -1,132 +1,29 @@
 //! Congestion control of a class in Python.
 
 use super::borrowed::lend;
-use super::compiled_control::{CompiledControl, NativeControl};
-use super::connection::{Access, ConnectionView, Values};
+use super::compiled_control::CompiledControl;
+use super::connection::ConnectionView;
 use super::failure;
 use super::gauge::show_attributes;
-use super::params::{COMPILED, Description, Number, SOURCE};
-use super::params::{flag_row, read_values, take_compiled};
+use super::module;
 use super::seen::{HOOKS, Hook, Seen};
 use super::snapshot::{in_place, load_object, save_object};
-use super::{error_of, intern, is_custom, module};
-use pyo3::exceptions::{PyException, PyTypeError};
+use super::values::{Access, RateValues, Values};
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
-use sojourn_aqm::error::{Error, Result};
-use sojourn_aqm::params::{Params, Setting};
+use sojourn_aqm::error::Result;
 use sojourn_aqm::random::Random;
 use sojourn_aqm::snapshot::{Reader, Writer};
 use sojourn_aqm::{Snapshot, Span, Time};
 use sojourn_sim::tcp::{
-    CommonParams, CongestionSignal, ExternalControl, ExternalMaker, ExternalParams, LossRecovery,
-    NewDataAck, ProcessedAck, TelemetryAck, Window,
+    CongestionSignal, ExternalControl, MarkedAck, NewDataAck, ProcessedAck, RatedAck,
+    RecoveryState, TelemetryAck, Window,
 };
 use std::sync::Arc;
 
-/// Finds the class called `name` and reads its parameters.
-pub fn find(name: &str, settings: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
-    is_custom(name).then(|| Python::attach(|py| read(py, intern(name), settings)))
-}
-
-fn read(
-    py: Python<'_>,
-    name: &'static str,
-    settings: &[(&str, Setting<'_>)],
-) -> Result<ExternalParams> {
-    let version = settings.iter().find(|(key, _)| *key == SOURCE);
-    let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
-    let described = module(py)
-        .and_then(|m| m.call_method1("describe_control", (name, version)))
-        .and_then(|description| description.extract::<(Description, String, bool, bool)>());
-    let (class, recovery, paced, telemetry) = described.map_err(|e| error_of(&e))?;
-    let (compiled, own) = take_compiled(settings)?;
-    let flag = flag_row(COMPILED, compiled);
-    let mut known = CommonParams::default().table();
-    known.push(flag.clone());
-    let (source, values, mut rows) = read_values(class, &own, known)?;
-    rows.push(flag);
-    let recovery = match recovery.as_str() {
-        "tahoe" => LossRecovery::Tahoe,
-        "reno" => LossRecovery::Reno,
-        "newreno" => LossRecovery::NewReno,
-        "sack" => LossRecovery::Sack,
-        _ => {
-            let text = format!("is {recovery:?}, allowed: sack, newreno, reno, tahoe");
-            return Err(Error::new(text).at("recovery"));
-        }
-    };
-    let maker = Maker { name, source, values, compiled, paced, telemetry };
-    // Errors in `start` and of the compiler are reported with the scenario.
-    maker.code(py).map_err(|e| error_of(&e))?;
-    Ok(ExternalParams { name, recovery, rows, maker: Arc::new(maker) })
-}
-
-/// Class with the values of its parameters.
-#[derive(Debug)]
-struct Maker {
-    name: &'static str,
-    source: String,
-    values: Vec<(&'static str, Number)>,
-    /// True if the class is compiled.
-    compiled: bool,
-    /// True if the control has a rate for every segment.
-    paced: bool,
-    /// True if the class reads telemetry.
-    telemetry: bool,
-}
-
-impl Maker {
-    fn object(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let values = PyDict::new(py);
-        for (name, value) in &self.values {
-            values.set_item(name, value.to_object(py)?)?;
-        }
-        let arguments = (self.name, &self.source, values);
-        Ok(module(py)?.call_method1("make_control", arguments)?.unbind())
-    }
-
-    /// Object of the class, or its native code.
-    fn code(&self, py: Python<'_>) -> PyResult<Code> {
-        let object = self.object(py)?;
-        let border = module(py)?;
-        if self.compiled {
-            let native = border.call_method1("compile_object", (object,))?;
-            return Ok(Code::Native(CompiledControl::new(native.extract::<NativeControl>()?)));
-        }
-        let gauges = border.call_method1("gauges", (&object,))?.extract::<Vec<String>>()?;
-        Code::plain(py, object, gauges.iter().map(|name| intern(name)).collect())
-    }
-}
-
-impl ExternalMaker for Maker {
-    fn make(&self, common: &CommonParams) -> Box<dyn ExternalControl> {
-        Python::attach(|py| {
-            let mss = common.payload();
-            let paced = common.pacing == Some(true);
-            let control = self.code(py).and_then(|code| Control::of(py, self.name, code));
-            let control = control.unwrap_or_else(|error| {
-                failure::report(PyException::new_err(format!("{}: {error}", self.name)));
-                Control::failed(py, self.name)
-            });
-            let packet = common.packet.0;
-            *control.connection.get().values() = Values { mss, packet, paced, ..Values::default() };
-            Box::new(control)
-        })
-    }
-
-    fn uses_telemetry(&self) -> bool {
-        self.telemetry
-    }
-
-    fn is_paced(&self) -> bool {
-        self.paced
-    }
-}
-
 /// Methods of a class.
 #[derive(Snapshot)]
-enum Code {
+pub(super) enum Code {
     Plain(PlainControl),
     /// Native code with the state of the object.
     Native(CompiledControl),
@@ -137,7 +34,7 @@ in_place!(PlainControl, 55, |plain, out| save_object(&plain.object, out), |plain
 });
 
 /// Python object.
-struct PlainControl {
+pub(super) struct PlainControl {
     object: Py<PyAny>,
     /// Bound method of each hook; `None` if the class does not define it.
     methods: [Option<Py<PyAny>>; HOOKS.len()],
@@ -146,7 +43,11 @@ struct PlainControl {
 }
 
 impl Code {
-    fn plain(py: Python<'_>, object: Py<PyAny>, gauges: Arc<[&'static str]>) -> PyResult<Code> {
+    pub(super) fn plain(
+        py: Python<'_>,
+        object: Py<PyAny>,
+        gauges: Arc<[&'static str]>,
+    ) -> PyResult<Code> {
         let mut methods = [const { None }; HOOKS.len()];
         for (hook, method) in HOOKS.into_iter().zip(&mut methods) {
             *method = object.bind(py).getattr_opt(hook)?.map(Bound::unbind);
@@ -163,10 +64,10 @@ impl Code {
 }
 
 /// Congestion control of one flow, and the connection that it sees.
-struct Control {
+pub(super) struct Control {
     name: &'static str,
     code: Code,
-    connection: Py<ConnectionView>,
+    pub(super) connection: Py<ConnectionView>,
     /// True before the first call.
     fresh: bool,
     /// True after an exception: no method is called until the run ends.
@@ -174,13 +75,13 @@ struct Control {
 }
 
 impl Control {
-    fn of(py: Python<'_>, name: &'static str, code: Code) -> PyResult<Control> {
+    pub(super) fn of(py: Python<'_>, name: &'static str, code: Code) -> PyResult<Control> {
         let connection = Py::new(py, ConnectionView::default())?;
         Ok(Control { name, code, connection, fresh: true, failed: false })
     }
 
     /// Control that calls no method.
-    fn failed(py: Python<'_>, name: &'static str) -> Control {
+    pub(super) fn failed(py: Python<'_>, name: &'static str) -> Control {
         let (object, methods, gauges) = (py.None(), [const { None }; HOOKS.len()], Arc::default());
         let control = Control::of(py, name, Code::Plain(PlainControl { object, methods, gauges }));
         Control { failed: true, ..control.expect("memory for a small object") }
@@ -303,8 +204,9 @@ impl ExternalControl for Control {
             failure::report_in(error, self.name, "start", None);
         }
         let view = self.connection.get();
-        let Values { mss, packet, paced, .. } = *view.values();
-        *view.values() = Values { mss, packet, paced, ..Values::default() };
+        let Values { mss, packet, paced, reads_marks, rates, .. } = *view.values();
+        let rates = RateValues { is_read: rates.is_read, ..RateValues::default() };
+        *view.values() = Values { mss, packet, paced, reads_marks, rates, ..Values::default() };
     }
 
     fn on_established(&mut self, now: Time, window: &Window, rtt: Option<Span>) {
@@ -325,6 +227,15 @@ impl ExternalControl for Control {
         self.grow(Hook::Ack, window, acked, rng);
     }
 
+    fn on_ecn_feedback(&mut self, window: &mut Window, ack: &MarkedAck, rng: &mut dyn Random) {
+        let MarkedAck { now, snd_una, snd_nxt, acked, marked } = *ack;
+        let seen = self.seen(now, window, Access::Window);
+        let seen = Values { snd_una, snd_nxt, acked, marked, ..seen };
+        if let Some(after) = self.call(Hook::EcnFeedback, seen, Some(rng)) {
+            (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
+        }
+    }
+
     fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {
         let TelemetryAck { now, snd_una, snd_nxt, path, links } = *ack;
         let seen = self.seen(now, window, Access::Window);
@@ -340,6 +251,41 @@ impl ExternalControl for Control {
 
     fn on_delivered(&mut self, window: &mut Window, delivered: &NewDataAck, rng: &mut dyn Random) {
         self.grow(Hook::Delivered, window, delivered, rng);
+    }
+
+    fn uses_rate_samples(&self) -> bool {
+        self.code.defines(Hook::RateSample)
+    }
+
+    fn on_rate_sample(
+        &mut self,
+        window: &mut Window,
+        ack: &RatedAck,
+        rng: &mut dyn Random,
+    ) -> bool {
+        let mut seen = self.seen(ack.now, window, Access::RateSample);
+        (seen.acked, seen.flight) = (ack.acked, ack.flight + ack.acked);
+        seen.after_timeout = ack.state == RecoveryState::Loss;
+        seen.rtt = ack.rtt.map(|rtt| rtt.0);
+        seen.srtt = ack.srtt.map(|rtt| rtt.0);
+        seen.min_rtt = shorter(seen.min_rtt, seen.rtt);
+        seen.rates = RateValues {
+            is_read: true,
+            delivered: ack.delivered,
+            prior_delivered: ack.prior_delivered,
+            delivery_rate: ack.rate.map(|bytes| 8.0 * bytes),
+            interval: ack.interval.0,
+            lost: ack.lost,
+            newly_lost: ack.newly_lost,
+            in_fast_recovery: ack.state == RecoveryState::Recovery,
+            is_app_limited: ack.is_app_limited,
+            app_limited: ack.app_limited,
+            limits: false,
+            idle_restart: ack.idle_restart,
+        };
+        let Some(after) = self.call(Hook::RateSample, seen, Some(rng)) else { return false };
+        (window.cwnd, window.ssthresh) = (after.cwnd, after.ssthresh);
+        after.rates.limits
     }
 
     fn on_congestion(

@@ -14,6 +14,7 @@ mod compiled_control;
 mod compiled_source;
 mod connection;
 mod control;
+mod control_class;
 mod decision;
 mod failure;
 mod gauge;
@@ -24,6 +25,7 @@ mod records;
 mod seen;
 mod snapshot;
 mod source;
+mod values;
 mod views;
 
 pub use arrival::ArrivalsView;
@@ -51,7 +53,7 @@ use std::sync::{Mutex, PoisonError};
 /// Disciplines, congestion controls and traffic sources of Rust and of Python.
 pub fn registries() -> Registries {
     let qdiscs = Registry::standard().with_external(find);
-    Registries::from(qdiscs).with_controls(control::find).with_sources(source::find)
+    Registries::from(qdiscs).with_controls(control_class::find).with_sources(source::find)
 }
 
 /// Refuses disciplines in Python: a live link may not wait for the interpreter.

@@ -48,17 +48,31 @@ pub struct ConnectionRecord {
     pub snd_una: i64,
     pub snd_nxt: i64,
     pub path: i64,
+    pub marked: i64,
+    pub delivered: i64,
+    pub prior_delivered: i64,
+    pub interval: i64,
+    pub lost: i64,
+    pub newly_lost: i64,
     pub pacing_rate: f64,
+    pub delivery_rate: f64,
     /// Address of the random number generator during a call, otherwise 0.
     pub rng: usize,
     /// 1 after an exception.
     pub error: i64,
-    /// 1 if the threshold may be set, 2 if the window may, too, 3 if only the window may.
+    /// 1 if the threshold may be set, 2 if the window may, too, 3 if only the window may, 4 as 2 and
+    /// that the control limits itself.
     pub access: i64,
     /// Number of links in [`LinksRecord`].
     pub links: i64,
     pub after_timeout: bool,
     pub paced: bool,
+    pub in_fast_recovery: bool,
+    pub is_app_limited: bool,
+    pub app_limited: bool,
+    /// True if the method limits itself.
+    pub limits: bool,
+    pub idle_restart: bool,
 }
 
 /// Telemetry of a link as compiled code sees it; `LINK` of `sojourn.custom.layouts` has the same

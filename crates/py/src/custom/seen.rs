@@ -1,7 +1,8 @@
 //! Methods of a congestion control that is written in Python, and what each sees.
 
-use super::connection::{ConnectionView, Values};
+use super::connection::ConnectionView;
 use super::records::ConnectionRecord;
+use super::values::Values;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyTuple, PyType};
@@ -18,10 +19,12 @@ pub enum Hook {
     Timeout,
     Telemetry,
     Delivered,
+    EcnFeedback,
+    RateSample,
 }
 
 /// Names of the methods, in the order of [`Hook`].
-pub const HOOKS: [&str; 8] = [
+pub const HOOKS: [&str; 10] = [
     "on_established",
     "on_ack",
     "on_recovered",
@@ -30,6 +33,8 @@ pub const HOOKS: [&str; 8] = [
     "on_timeout",
     "on_telemetry",
     "on_delivered",
+    "on_ecn_feedback",
+    "on_rate_sample",
 ];
 
 /// Class `LinkTelemetry`.

@@ -162,6 +162,14 @@ impl CongestionControl for AnyControl {
         dispatch_to!(&self.algorithm, c => c.uses_explicit_feedback())
     }
 
+    fn uses_ack_feedback(&self) -> bool {
+        dispatch_to!(&self.algorithm, c => c.uses_ack_feedback())
+    }
+
+    fn on_marked_ack(&mut self, window: &mut Window, ack: &MarkedAck) {
+        dispatch_to!(&mut self.algorithm, c => c.on_marked_ack(window, ack));
+    }
+
     fn on_explicit_feedback(&mut self, window: &mut Window, feedback: i32, srtt: Span) {
         dispatch_to!(&mut self.algorithm, c => c.on_explicit_feedback(window, feedback, srtt));
     }

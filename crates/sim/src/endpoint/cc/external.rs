@@ -1,14 +1,17 @@
 //! Congestion controls that are not in the registry: a program finds them by name.
 
+mod acks;
+
+pub use acks::{MarkedAck, RatedAck, TelemetryAck};
+
 use super::{
-    CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RateEstimator, RecoveryState,
-    SentSegment, Window, pacer,
+    CongestionControl, CongestionSignal, NewDataAck, ProcessedAck, RateEstimator, RateSample,
+    RecoveryState, SentSegment, Window, pacer,
 };
 use crate::endpoint::common_params::{CommonParams, LossRecovery};
 use crate::endpoint::telemetry::PathTelemetry;
 use crate::external_state::{external_state, not_saved};
 use rand_core::SeedableRng;
-use sojourn_aqm::HopTelemetry;
 use sojourn_aqm::Pcg;
 use sojourn_aqm::Snapshot;
 use sojourn_aqm::error::Result;
@@ -18,30 +21,13 @@ use sojourn_aqm::units::{Span, Time};
 use std::fmt;
 use std::sync::Arc;
 
-/// Ack that returns the telemetry of a packet, as an external control sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct TelemetryAck<'a> {
-    /// Arrival time of the ack.
-    pub now: Time,
-    /// Lowest sequence number that is not acknowledged, with this ack (SND.UNA).
-    pub snd_una: u64,
-    /// Next sequence number to send (SND.NXT).
-    pub snd_nxt: u64,
-    /// Key of the path: packets of a flow with the same key crossed the same links.
-    pub path: u32,
-    /// State of each link when the packet left its queue, in the order of the path; at most
-    /// [`TELEMETRY_LINKS`](crate::tcp::TELEMETRY_LINKS).
-    pub links: &'a [HopTelemetry],
-}
-
 /// Congestion control of one flow, written outside of this crate. A control needs
 /// [`reset`](ExternalControl::reset), [`on_ack`](ExternalControl::on_ack),
 /// [`on_congestion`](ExternalControl::on_congestion) and [`copy`](ExternalControl::copy);
 /// `examples/own_control.rs` is a complete one.
 ///
-/// The sender detects losses, retransmits and paces. What a control cannot do yet: react to the
-/// fraction of marks, as DCTCP does; measure delivery rates per segment, as BBR does; and decide
-/// what follows a reduction that was not justified.
+/// The sender detects losses, retransmits and paces. What a control cannot do yet: decide what
+/// follows a reduction that was not justified.
 pub trait ExternalControl: Send {
     /// Resets to the state before a connection.
     fn reset(&mut self);
@@ -71,8 +57,13 @@ pub trait ExternalControl: Send {
         rng: &mut dyn Random,
     ) -> u64;
 
+    /// Handles the ECN feedback of an ack. Called for every ack, before anything else that the ack
+    /// causes, if [`ExternalMaker::uses_marks`] is true.
+    fn on_ecn_feedback(&mut self, _: &mut Window, _ack: &MarkedAck, _rng: &mut dyn Random) {}
+
     /// Handles the telemetry of the path of a packet, of which an ack arrives. Called before
-    /// anything else that the ack causes, if [`ExternalMaker::uses_telemetry`] is true.
+    /// anything else that the ack causes but its ECN feedback, if [`ExternalMaker::uses_telemetry`]
+    /// is true.
     fn on_telemetry(
         &mut self,
         _window: &mut Window,
@@ -95,6 +86,25 @@ pub trait ExternalControl: Send {
         _delivered: &NewDataAck,
         _rng: &mut dyn Random,
     ) {
+    }
+
+    /// True if [`ExternalControl::on_rate_sample`] is used. The window is then kept after an idle
+    /// period, as Linux keeps it for BBR.
+    fn uses_rate_samples(&self) -> bool {
+        false
+    }
+
+    /// Handles an ack with its delivery rate sample, after all else that the ack causes. Called for
+    /// every ack, also if it delivers nothing. Returns true if the control itself keeps the rate
+    /// below the rate of the path, as BBR does in ProbeRTT: the sender then counts as
+    /// application-limited until all data in flight is delivered.
+    fn on_rate_sample(
+        &mut self,
+        _window: &mut Window,
+        _ack: &RatedAck,
+        _rng: &mut dyn Random,
+    ) -> bool {
+        false
     }
 
     /// True if [`ExternalControl::on_recovered`] is used.
@@ -146,11 +156,24 @@ pub trait ExternalMaker: fmt::Debug + Send + Sync {
         false
     }
 
+    /// True if the control reacts to the fraction of marks, in
+    /// [`ExternalControl::on_ecn_feedback`], as DCTCP does. Then the parameter `ecn` is on and
+    /// `ecn_feedback` is `rfc8257` by default, all packets are ECN-capable (SYNs and
+    /// retransmissions as well), and a mark neither raises the window nor pauses the sender.
+    fn uses_marks(&self) -> bool {
+        false
+    }
+
     /// True if the control has a rate for every segment, as senders of data centres do. Then the
     /// parameter `pacing` is on, the first segments of a connection are paced as well, the window
     /// is kept after an idle period, and every packet is acknowledged unless `delayed_ack` is set.
     fn is_paced(&self) -> bool {
         false
+    }
+
+    /// Default of the parameter `pacing`.
+    fn default_pacing(&self) -> bool {
+        self.is_paced()
     }
 }
 
@@ -222,10 +245,15 @@ pub struct External {
     /// True from the start of a loss recovery to its end.
     recovering: bool,
     uses_telemetry: bool,
+    uses_marks: bool,
     /// True if the control has a rate for every segment.
     paced: bool,
     /// Segments in flight, if the control uses their delivery.
     segments: Option<Box<RateEstimator>>,
+    uses_rate_samples: bool,
+    /// True if an application-limited sender has sent again after nothing was outstanding, and
+    /// nothing was delivered since.
+    idle_restart: bool,
 }
 
 impl Clone for External {
@@ -235,8 +263,11 @@ impl Clone for External {
             rng: self.rng.clone(),
             recovering: self.recovering,
             uses_telemetry: self.uses_telemetry,
+            uses_marks: self.uses_marks,
             paced: self.paced,
             segments: self.segments.clone(),
+            uses_rate_samples: self.uses_rate_samples,
+            idle_restart: self.idle_restart,
         }
     }
 }
@@ -253,19 +284,23 @@ impl CongestionControl for External {
     fn new(params: &ExternalParams, common: &CommonParams, rng: &mut dyn Random) -> External {
         let seed = rng.uniform().to_bits();
         let control = params.maker.make(common);
-        let segments = control.uses_delivered().then(Box::default);
+        let uses_rate_samples = control.uses_rate_samples();
+        let segments = (uses_rate_samples || control.uses_delivered()).then(Box::default);
         External {
             control,
             rng: Pcg::seed_from_u64(seed),
             recovering: false,
             uses_telemetry: params.maker.uses_telemetry(),
+            uses_marks: params.maker.uses_marks(),
             paced: params.maker.is_paced(),
             segments,
+            uses_rate_samples,
+            idle_restart: false,
         }
     }
 
     fn reset(&mut self) {
-        self.recovering = false;
+        (self.recovering, self.idle_restart) = (false, false);
         if let Some(segments) = &mut self.segments {
             segments.reset();
         }
@@ -294,8 +329,12 @@ impl CongestionControl for External {
         self.control.initial_window(window)
     }
 
+    fn reacts_to_mark_fraction(&self) -> bool {
+        self.uses_marks
+    }
+
     fn keeps_window_when_idle(&self) -> bool {
-        self.paced
+        self.paced || self.uses_rate_samples
     }
 
     fn unpaced_segments(&self) -> u32 {
@@ -308,6 +347,16 @@ impl CongestionControl for External {
 
     fn uses_explicit_feedback(&self) -> bool {
         self.uses_telemetry
+    }
+
+    fn uses_ack_feedback(&self) -> bool {
+        self.uses_telemetry || self.uses_marks
+    }
+
+    fn on_marked_ack(&mut self, window: &mut Window, ack: &MarkedAck) {
+        if self.uses_marks {
+            self.control.on_ecn_feedback(window, ack, &mut self.rng);
+        }
     }
 
     fn on_telemetry(
@@ -334,7 +383,14 @@ impl CongestionControl for External {
 
     fn on_sent(&mut self, sent: &SentSegment) {
         if let Some(segments) = &mut self.segments {
+            self.idle_restart |= sent.was_idle && segments.on_app_limited();
             segments.on_sent(sent);
+        }
+    }
+
+    fn on_app_limited(&mut self, flight: u64) {
+        if let Some(segments) = &mut self.segments {
+            segments.starve(flight);
         }
     }
 
@@ -352,7 +408,7 @@ impl CongestionControl for External {
             self.control.on_recovered(window, ack, &mut self.rng);
         }
         let sample = self.segments.as_mut().and_then(|segments| segments.take_sample(ack.now));
-        if let Some(sample) = sample {
+        if let Some(sample) = &sample {
             let delivered = NewDataAck {
                 at: ack.now,
                 bytes: sample.news,
@@ -363,6 +419,43 @@ impl CongestionControl for External {
             };
             self.control.on_delivered(window, &delivered, &mut self.rng);
         }
+        if self.uses_rate_samples {
+            self.report_rate(window, ack, sample.as_ref());
+        }
+    }
+}
+
+impl External {
+    /// Reports the delivery rate sample of an ack, if it delivers data.
+    fn report_rate(
+        &mut self,
+        window: &mut Window,
+        ack: &ProcessedAck,
+        sample: Option<&RateSample>,
+    ) {
+        let Some(segments) = &mut self.segments else { return };
+        let acked = sample.map_or(0, |s| s.news);
+        let rated = RatedAck {
+            now: ack.now,
+            acked,
+            flight: ack.flight,
+            delivered: segments.delivered(),
+            prior_delivered: sample.map_or(0, |s| s.prior_delivered),
+            rate: sample.filter(|s| s.interval > Span::ZERO).map(|s| s.rate),
+            interval: sample.map_or(Span::ZERO, |s| s.interval),
+            rtt: sample.and_then(|s| s.rtt),
+            srtt: ack.srtt,
+            is_app_limited: sample.is_some_and(|s| s.starved),
+            app_limited: segments.on_app_limited(),
+            idle_restart: self.idle_restart,
+            state: ack.state,
+            lost: ack.lost,
+            newly_lost: ack.newly_lost,
+        };
+        if self.control.on_rate_sample(window, &rated, &mut self.rng) {
+            segments.starve(ack.flight);
+        }
+        self.idle_restart &= acked == 0;
     }
 }
 

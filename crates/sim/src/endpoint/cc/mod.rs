@@ -60,7 +60,9 @@ pub use controls::TcpEntry;
 pub(crate) use dispatch::AnyControl;
 #[cfg(test)]
 pub(crate) use external::testing as external_testing;
-pub use external::{ExternalControl, ExternalMaker, FindExternalControl, TelemetryAck};
+pub use external::{
+    ExternalControl, ExternalMaker, FindExternalControl, MarkedAck, RatedAck, TelemetryAck,
+};
 pub(crate) use hystart::HyStart;
 pub(crate) use linux::Linux;
 pub(crate) use pacer::Pacer;
@@ -314,6 +316,15 @@ pub trait CongestionControl {
     fn uses_explicit_feedback(&self) -> bool {
         false
     }
+
+    /// True if the control reads what acks report about the path: explicit feedback, or marks in
+    /// [`CongestionControl::on_marked_ack`].
+    fn uses_ack_feedback(&self) -> bool {
+        self.uses_explicit_feedback()
+    }
+
+    /// Handles the ECN feedback of an ack, for a control of another crate.
+    fn on_marked_ack(&mut self, _: &mut Window, _ack: &MarkedAck) {}
 
     /// Handles the change of throughput that the routers of the path allow, in bytes per second
     /// (XCP); `srtt` is the smoothed round-trip time.

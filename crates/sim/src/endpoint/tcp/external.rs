@@ -72,9 +72,10 @@ mod tests {
     use super::*;
     use crate::endpoint::cc::ExternalParams;
     use crate::endpoint::cc::external_testing::{Calls, recorder};
+    use crate::endpoint::common_params::EcnFeedback;
 
     /// Finds `recorder`, whose own parameter is `gain`, `paced`, which has a rate for every
-    /// segment, and `clash`, whose own one is `ecn`.
+    /// segment and reads marks, and `clash`, whose own one is `ecn`.
     fn find(name: &str, own: &[(&str, Setting<'_>)]) -> Option<Result<ExternalParams>> {
         let key = match name {
             "recorder" | "paced" => "gain",
@@ -110,6 +111,19 @@ mod tests {
         let error = |setting| parsed("paced", &[setting]).unwrap_err().to_string();
         assert_eq!(error(("pacing", "false")), "pacing: recorder requires pacing");
         assert!(error(("prr", "true")).starts_with("prr: not supported"));
+    }
+
+    #[test]
+    fn a_control_that_reads_marks_has_the_echo_of_dctcp() {
+        let ecn = |name, given: &[_]| {
+            let settings = parsed(name, given).unwrap().settings;
+            (settings.ecn, settings.ecn_feedback)
+        };
+        assert_eq!(ecn("recorder", &[]), (Some(false), Some(EcnFeedback::Rfc3168)));
+        assert_eq!(ecn("paced", &[]), (Some(true), Some(EcnFeedback::Rfc8257)));
+        assert_eq!(ecn("paced", &[("ecn", "false")]).0, Some(false));
+        let accurate = ecn("paced", &[("ecn_feedback", "accurate")]);
+        assert_eq!(accurate, (Some(true), Some(EcnFeedback::Accurate)));
     }
 
     #[test]

@@ -32,12 +32,30 @@ impl ControlParams {
         }
     }
 
+    /// Default of the parameter `pacing`.
+    pub(super) fn default_pacing(&self) -> bool {
+        match self {
+            ControlParams::External(p) => p.maker.default_pacing(),
+            _ => self.sets_rate(),
+        }
+    }
+
     /// True if packets collect telemetry of the links that they cross.
     pub(crate) fn wants_telemetry(&self) -> bool {
         match self {
             ControlParams::Hpcc(_) => true,
             ControlParams::PowerTcp(p) => p.variant == PowerTcpVariant::Int,
             ControlParams::External(p) => p.maker.uses_telemetry(),
+            _ => false,
+        }
+    }
+
+    /// True if the control reacts to the fraction of marks and works without accurate feedback: the
+    /// receiver then echoes the marks of each packet (RFC 8257 §3.2).
+    pub(super) fn needs_exact_echo(&self) -> bool {
+        match self {
+            ControlParams::Dctcp(_) => true,
+            ControlParams::External(p) => p.maker.uses_marks(),
             _ => false,
         }
     }

@@ -252,7 +252,7 @@ impl TcpParams {
             return refuse("pacing", format!("{} requires pacing", self.name));
         }
         self.control.check_order()?;
-        let pacing = *self.settings.pacing.get_or_insert(sets_rate || quic);
+        let pacing = *self.settings.pacing.get_or_insert(self.control.default_pacing() || quic);
         if pacing && ns2 {
             return refuse("pacing", "not available in profile ns2; use profile rfc".into());
         }
@@ -304,9 +304,9 @@ impl TcpParams {
         let quic = self.settings.profile == Profile::Quic;
         let prague = matches!(self.control, ControlParams::Prague(_));
         let dcqcn = matches!(self.control, ControlParams::Dcqcn(_));
-        let dctcp = matches!(self.control, ControlParams::Dctcp(_));
+        let exact_echo = self.control.needs_exact_echo();
         // These work only with ECN.
-        let ecn = *self.settings.ecn.get_or_insert(dcqcn || dctcp || prague);
+        let ecn = *self.settings.ecn.get_or_insert(dcqcn || exact_echo || prague);
         match &self.control {
             ControlParams::Bbr(_) if ecn => {
                 return refuse("ecn", "bbr (version 1) ignores ECN marks".into());
@@ -336,7 +336,7 @@ impl TcpParams {
         }
         let usual = match &self.control {
             ControlParams::Prague(_) | ControlParams::Dcqcn(_) => EcnFeedback::Accurate,
-            ControlParams::Dctcp(_) => EcnFeedback::Rfc8257,
+            _ if exact_echo => EcnFeedback::Rfc8257,
             _ if quic => EcnFeedback::Accurate,
             _ => EcnFeedback::Rfc3168,
         };

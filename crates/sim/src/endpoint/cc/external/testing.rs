@@ -56,6 +56,13 @@ impl ExternalControl for Recorder {
         2 * window.cwnd
     }
 
+    fn on_ecn_feedback(&mut self, window: &mut Window, ack: &MarkedAck, rng: &mut dyn Random) {
+        window.cwnd += 5;
+        let MarkedAck { now, snd_una, snd_nxt, acked, marked } = *ack;
+        let text = format!("{} {snd_una} {snd_nxt} {acked} {marked}", now.0);
+        self.calls.add(format!("on_ecn_feedback {text} {}", rng.uniform()));
+    }
+
     fn on_telemetry(&mut self, window: &mut Window, ack: &TelemetryAck<'_>, rng: &mut dyn Random) {
         window.cwnd += 3;
         let TelemetryAck { now, snd_una, snd_nxt, path, links } = *ack;
@@ -72,6 +79,27 @@ impl ExternalControl for Recorder {
         let NewDataAck { at, bytes, flight, rtt, after_timeout, .. } = *delivered;
         let text = format!("{} {bytes} {flight} {rtt:?} {after_timeout}", at.0);
         self.calls.add(format!("on_delivered {text} {}", rng.uniform()));
+    }
+
+    fn uses_rate_samples(&self) -> bool {
+        self.uses_recovered
+    }
+
+    /// Limits itself at even times.
+    fn on_rate_sample(
+        &mut self,
+        window: &mut Window,
+        ack: &RatedAck,
+        rng: &mut dyn Random,
+    ) -> bool {
+        window.cwnd += 6;
+        let RatedAck { now, acked, flight, delivered, prior_delivered, rate, interval, .. } = *ack;
+        let rate = rate.map(f64::round);
+        let sample = format!("{delivered} {prior_delivered} {rate:?} {}", interval.0);
+        let flags = [ack.is_app_limited, ack.app_limited, ack.idle_restart].map(u8::from);
+        let text = format!("{} {acked} {flight} {sample} {flags:?} {:?}", now.0, ack.rtt);
+        self.calls.add(format!("on_rate_sample {text} {}", rng.uniform()));
+        now.0.is_multiple_of(2)
     }
 
     fn uses_recovered(&self) -> bool {
@@ -107,6 +135,10 @@ impl ExternalMaker for Maker {
     fn make(&self, _: &CommonParams) -> Box<dyn ExternalControl> {
         let Maker { calls, uses_recovered } = self;
         Box::new(Recorder { calls: calls.clone(), uses_recovered: *uses_recovered })
+    }
+
+    fn uses_marks(&self) -> bool {
+        self.uses_recovered
     }
 
     fn is_paced(&self) -> bool {

@@ -19,6 +19,8 @@ fn without_random(calls: &[String]) -> Vec<&str> {
 
 const MSS: u64 = 1000;
 
+const OPEN: RecoveryState = RecoveryState::Open;
+
 fn acked() -> NewDataAck {
     let (at, bytes, flight) = (Time(5), MSS, 2 * MSS);
     NewDataAck { at, bytes, flight, rtt: None, srtt: None, after_timeout: false }
@@ -67,6 +69,22 @@ fn telemetry_reaches_the_control_with_the_sequence_numbers() {
 }
 
 #[test]
+fn ecn_feedback_reaches_only_a_control_that_reacts_to_the_fraction_of_marks() {
+    for used in [true, false] {
+        let (mut control, calls) = control(used);
+        assert_eq!((control.reacts_to_mark_fraction(), control.uses_ack_feedback()), (used, used));
+        assert!(!control.uses_explicit_feedback(), "segments carry nothing");
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        let (now, snd_una, snd_nxt) = (Time(5), 2_001, 3_001);
+        let ack = MarkedAck { now, snd_una, snd_nxt, acked: 2_000, marked: 1_000 };
+        control.on_marked_ack(&mut window, &ack);
+        let expected = ["on_ecn_feedback 5 2001 3001 2000 1000"];
+        assert_eq!(without_random(&calls.taken()), expected[..usize::from(used)]);
+        assert_eq!(window.cwnd, 2 * MSS + if used { 5 } else { 0 });
+    }
+}
+
+#[test]
 fn deliveries_are_reported_in_recovery_as_well_and_only_where_they_are_used() {
     for used in [true, false] {
         let (mut control, calls) = control(used);
@@ -86,12 +104,57 @@ fn deliveries_are_reported_in_recovery_as_well_and_only_where_they_are_used() {
         let rtts = ["100 1000 2000 Some(Span(100)) false", "140 1000 2000 Some(Span(130)) true"];
         let expected = rtts.map(|rtt| format!("on_delivered {rtt}"));
         let expected = if used { &expected[..] } else { &[] };
-        assert_eq!(without_random(&calls.taken()), expected);
+        let mut record = calls.taken();
+        record.retain(|call| call.starts_with("on_delivered"));
+        assert_eq!(without_random(&record), expected);
         control.reset();
         assert_eq!(calls.taken(), ["reset"]);
         let empty = format!("{:?}", RateEstimator::default());
         let segments = control.segments.as_ref().map(|segments| format!("{segments:?}"));
         assert_eq!(segments, used.then_some(empty));
+    }
+}
+
+#[test]
+fn rate_samples_come_with_every_ack_and_only_where_they_are_used() {
+    for used in [true, false] {
+        let (mut control, calls) = control(used);
+        assert_eq!(control.keeps_window_when_idle(), used);
+        let mut window = Window { cwnd: 2 * MSS, ssthresh: 9 * MSS, mss: MSS };
+        let mut ack = |control: &mut External, ns: u64, segment: Option<u64>| {
+            if let Some(i) = segment {
+                control.on_delivered(Time(ns), 1 + i * MSS, 1 + (i + 1) * MSS);
+            }
+            control.on_ack_processed(&mut window, &processed(Time(ns), 0, MSS, OPEN));
+            let mut record = calls.taken();
+            record.retain(|call| call.starts_with("on_rate_sample"));
+            record.pop().map(|call| call.rsplit_once(' ').unwrap().0.to_string())
+        };
+        let send = |control: &mut External, ns: u64, i: u64, was_idle: bool| {
+            let (now, seq, end) = (Time(ns), 1 + i * MSS, 1 + (i + 1) * MSS);
+            control.on_sent(&SentSegment { now, seq, end, was_idle, ..SentSegment::default() });
+        };
+        let of = |text: &str| used.then(|| format!("on_rate_sample {text}"));
+        send(&mut control, 0, 0, true);
+        control.on_app_limited(MSS);
+        send(&mut control, 10, 1, false);
+        let rate = "Some(10000000000.0) 100";
+        assert_eq!(
+            ack(&mut control, 101, Some(0)),
+            of("101 1000 1000 1000 0 Some(9900990099.0) 101 [0, 1, 0] Some(Span(101))")
+        );
+        // The second one was sent while the application limited the sender, which is over.
+        assert_eq!(
+            ack(&mut control, 111, Some(1)),
+            of("111 1000 1000 2000 0 Some(18018018018.0) 111 [1, 0, 0] Some(Span(101))")
+        );
+        // An ack that delivers nothing has no sample. At an even time the control limits itself.
+        assert_eq!(ack(&mut control, 112, None), of("112 0 1000 2000 0 None 0 [0, 0, 0] None"));
+        send(&mut control, 200, 2, true);
+        assert_eq!(ack(&mut control, 201, None), of("201 0 1000 2000 0 None 0 [0, 1, 1] None"));
+        let restarted = format!("300 1000 1000 3000 2000 {rate} [1, 1, 1] Some(Span(100))");
+        assert_eq!(ack(&mut control, 300, Some(2)), of(&restarted));
+        assert_eq!(ack(&mut control, 301, None), of("301 0 1000 3000 0 None 0 [0, 1, 0] None"));
     }
 }
 
@@ -119,7 +182,7 @@ fn the_end_of_a_recovery_is_reported_once_and_only_where_it_is_used() {
             let (now, delivered, flight) = (Time(ns), 0, 0);
             let ack = processed(now, delivered, flight, state);
             control.on_ack_processed(&mut window, &ack);
-            calls.taken().len()
+            calls.taken().iter().filter(|call| call.starts_with("on_recovered")).count()
         };
         let [open, fast, loss] =
             [RecoveryState::Open, RecoveryState::Recovery, RecoveryState::Loss];

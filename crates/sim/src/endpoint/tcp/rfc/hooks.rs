@@ -4,7 +4,7 @@
 use super::super::Ack;
 use super::super::params::LossRecovery;
 use super::RfcSender;
-use crate::endpoint::cc::{CongestionControl, ProcessedAck};
+use crate::endpoint::cc::{CongestionControl, MarkedAck, ProcessedAck};
 use sojourn_aqm::units::{Span, Time};
 
 /// Returns the SACK blocks of `ack`, without a report of duplicate data that another block
@@ -31,8 +31,8 @@ impl<C: CongestionControl> RfcSender<C> {
             (false, _) => bytes,
         };
         self.control.on_ecn_feedback(ack.ack, bytes, marked, self.snd_nxt);
-        if self.control.uses_explicit_feedback() {
-            self.report_feedback(now, ack);
+        if self.control.uses_ack_feedback() {
+            self.report_feedback(now, ack, bytes, marked);
         }
         if !self.control.uses_delivery_hooks() {
             return;
@@ -49,16 +49,19 @@ impl<C: CongestionControl> RfcSender<C> {
         }
     }
 
-    /// Reports the feedback of the path, of XCP or telemetry.
+    /// Reports the feedback of the path: `marked` of the `bytes` that the ack covers, XCP,
+    /// telemetry.
     #[cold]
     #[inline(never)]
-    fn report_feedback(&mut self, now: Time, ack: &Ack) {
+    fn report_feedback(&mut self, now: Time, ack: &Ack, bytes: u64, marked: u64) {
+        let [snd_una, snd_nxt] = [ack.ack, self.snd_nxt];
+        let marked_ack = MarkedAck { now, snd_una, snd_nxt, acked: bytes, marked };
+        self.control.on_marked_ack(&mut self.window, &marked_ack);
         if let Some(srtt) = self.rtt.srtt() {
             let feedback = ack.echo.cast_signed();
             self.control.on_explicit_feedback(&mut self.window, feedback, srtt);
         }
-        let sequence = [ack.ack, self.snd_nxt];
-        self.control.on_telemetry_echo(now, &mut self.window, ack.echo, sequence);
+        self.control.on_telemetry_echo(now, &mut self.window, ack.echo, [snd_una, snd_nxt]);
     }
 
     /// Payload bytes declared lost in this connection; 0 without RACK.
