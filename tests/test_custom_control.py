@@ -227,6 +227,33 @@ class Counts(sj.CongestionControl):
         self.seen = True
 
 
+class Names(sj.CongestionControl):
+    """Reno whose state has names that the library might use."""
+
+    def start(self) -> None:
+        self._state = self._start = 0
+
+    def on_ack(self, tcp: Any) -> None:
+        """Grow by a segment per round trip."""
+        self._state += tcp.acked
+        if self._state >= tcp.cwnd:
+            self._state -= tcp.cwnd
+            tcp.cwnd += tcp.mss
+
+
+@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
+def test_the_state_may_have_any_names(compiled: bool) -> None:
+    """A connection that opens again starts with a new state; a fork continues."""
+    case = with_tcp({**SMALL, "duration": "4s"}, Names(compiled=compiled))
+    case["flows"][0]["source"] = "transfers(size=100kB,gap=50ms)"
+    sim = sj.Simulation(case)
+    sim.run_until("2s")
+    fork = sim.fork()
+    for one in (sim, fork):
+        one.run_until("4s")
+        assert one.result().frame("flows").equals(sj.simulate(case).frame("flows"))
+
+
 @pytest.mark.parametrize("compiled", [False, True])
 def test_state_is_recorded_in_series_and_shown(compiled: bool) -> None:
     """Numbers that `start` assigns are series of flows and groups, and gauges while it runs."""

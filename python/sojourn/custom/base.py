@@ -115,19 +115,22 @@ class Custom:
         """Return an object that a run uses: its parameters are numbers, its state is set."""
         instance = cls.__new__(cls)
         vars(instance).update(values, **fixed)
-        instance._start()
+        start(instance)
         return instance
 
-    def _start(self) -> None:
-        """Call `start`, which assigns the state."""
-        start = getattr(self, "start", None)
-        if start is not None:
-            start()
 
-    def _state(self) -> dict[str, Any]:
-        """Return the state that `start` assigned, by name."""
-        fixed = (*type(self)._parameters, *type(self)._fixed)
-        return {name: value for name, value in vars(self).items() if name not in fixed}
+# Functions, not methods: an attribute of the state may have any name.
+def start(instance: Custom) -> None:
+    """Call `start` of a class, which assigns the state."""
+    method = getattr(instance, "start", None)
+    if method is not None:
+        method()
+
+
+def state_of(instance: Custom) -> dict[str, Any]:
+    """Return the state that `start` assigned, by name."""
+    fixed = (*type(instance)._parameters, *type(instance)._fixed)
+    return {name: value for name, value in vars(instance).items() if name not in fixed}
 
 
 def same_state(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

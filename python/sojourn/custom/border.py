@@ -13,7 +13,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import shown
 from sojourn.custom import identity
 from sojourn.custom.aqm import Aqm
-from sojourn.custom.base import Custom, same_state
+from sojourn.custom.base import Custom, same_state, start, state_of
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.source import TrafficSource
 
@@ -164,15 +164,15 @@ def repeat_source(owner: "Owner", flow: _sojourn.Arrivals, state: Sequence[int])
 def gauges(instance: Custom) -> list[str]:
     """Return the names of the attributes of a new object that are recorded."""
     numbers = (int, float, bool)
-    state = instance._state().items()
+    state = state_of(instance).items()
     return [key for key, value in state if isinstance(value, numbers) and key[0] != "_"]
 
 
 def restart(instance: CongestionControl) -> None:
     """Set the state of an object to that before a connection."""
-    for name in instance._state():
+    for name in state_of(instance):
         delattr(instance, name)
-    instance._start()
+    start(instance)
 
 
 def make(name: str, source: str, values: Mapping[str, Any], rate: int) -> ClassObject:
@@ -218,7 +218,7 @@ def reconfigure(now: Aqm, fresh: Aqm) -> bool:
     if type(fresh) is not cls:
         return False
     before = cls._running({name: vars(now)[name] for name in cls._parameters}, rate=fresh.rate)
-    if not same_state(before._state(), fresh._state()):
+    if not same_state(state_of(before), state_of(fresh)):
         return False
     vars(now).update({name: vars(fresh)[name] for name in cls._parameters})
     return True

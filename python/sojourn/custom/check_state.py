@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from sojourn import _sojourn
-from sojourn.custom.base import Custom
+from sojourn.custom.base import Custom, state_of
 
 GROWTH = 2.0
 """Largest ratio of the sizes of the state after many calls and after a quarter of them."""
@@ -91,7 +91,7 @@ def grows(instance: Custom, work: Callable[[int], Any], calls: int, unit: str) -
 
 def _bytes_of(instance: Custom) -> int:
     """Return the size of the pickled state."""
-    return len(pickle.dumps(instance._state()))
+    return len(pickle.dumps(state_of(instance)))
 
 
 COPIED = "a copy continues differently: copies share state, or copy.deepcopy omits some"

@@ -16,7 +16,7 @@ from sojourn._sojourn import InputError
 from sojourn._util.inputs import near
 from sojourn.custom import arrival, connection, identity
 from sojourn.custom.aqm import Aqm
-from sojourn.custom.base import Custom
+from sojourn.custom.base import Custom, state_of
 from sojourn.custom.control import CongestionControl
 from sojourn.custom.layouts import LINK, OF_LINKS, OF_PACKETS, PACKET, Kind, kind_of
 from sojourn.custom.source import TrafficSource
@@ -95,7 +95,7 @@ def compile_class(instance: Custom) -> Native:
     places: Mapping[str, Any] = layout.fields or {}
     gauges = [
         (name, places[name][1], places[name][0].kind)
-        for name in instance._state()
+        for name in state_of(instance)
         if not name.startswith("_") and places[name][0].shape == ()
     ]
     return Native(methods, words_of(instance, layout), gauges, owner)
