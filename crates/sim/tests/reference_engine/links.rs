@@ -9,10 +9,13 @@ use sojourn_sim::Scenario;
 use sojourn_sim::config::{LinkConfig, LossModel};
 use sojourn_sim::internals::random_stream;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 pub struct PlainLink {
     pub qdisc: Box<dyn Qdisc + Send>,
     pub rng: sojourn_aqm::Pcg,
+    /// Bytes in the queue by class.
+    pub held: BTreeMap<u16, u64>,
     pub rate: Rate,
     pub delay: Span,
     /// Loss probabilities in the good and in the bad state, and transition probabilities from each.
@@ -49,6 +52,7 @@ impl PlainLink {
         PlainLink {
             qdisc: def.build().qdisc,
             rng: random_stream(s.seed(), &format!("links.{}", def.name())),
+            held: BTreeMap::new(),
             rate: def.spec().rate,
             delay: def.spec().delay,
             loss,
@@ -65,6 +69,13 @@ impl PlainLink {
             partly: None,
             rows: vec![],
         }
+    }
+}
+
+impl PlainLink {
+    /// Subtracts a packet that leaves the queue.
+    fn leave(&mut self, packet: Packet) {
+        *self.held.get_mut(&packet.class).expect("it was enqueued") -= u64::from(packet.len);
     }
 }
 
@@ -91,6 +102,9 @@ impl Plain {
             Context { now: self.now, rng: &mut link.rng, dropped: &mut dropped, marks: &mut marks };
         let out = f(&mut *link.qdisc, &mut context);
         for l in dropped {
+            if l.reason != DropReason::SharedBuffer {
+                link.leave(l.packet);
+            }
             link.rows.push((l.packet.arrived.0, l.at.0, l.reason as u8));
             let body = self.bodies[l.packet.body as usize];
             if let Load::Datagram(datagram) = &body.load {
@@ -111,6 +125,7 @@ impl Plain {
         let link = &mut self.links[l];
         link.sending = next;
         let Some(packet) = next else { return link.owed = 0 };
+        link.leave(packet);
         link.rows.push((packet.arrived.0, now.0, 0));
         let owed = u64::from(packet.len) * 8_000_000_000 + link.owed;
         link.owed = owed % link.rate.0;
@@ -158,6 +173,7 @@ impl Plain {
                 let Some(packet) = next else { return };
                 let lost = self.loses(l, packet);
                 let (now, link) = (self.now, &mut self.links[l]);
+                link.leave(packet);
                 link.rows.push((packet.arrived.0, now.0, 0));
                 link.partly = Some((packet, packet.len + 4, link.delay, lost));
             }
@@ -182,13 +198,25 @@ impl Plain {
         let Some(switch) = self.switches.iter().find(|switch| switch.links.contains(&l)) else {
             return true;
         };
-        let held = |l: usize| self.links[l].qdisc.backlog().bytes;
-        let share = |bytes: u64| bytes.saturating_sub(switch.reserve);
-        let used: u64 = switch.links.iter().map(|l| share(held(*l))).sum();
-        let free = switch.buffer - switch.reserve * switch.links.len() as u64 - used;
-        let then = share(held(l) + u64::from(packet.len));
-        let more = then - share(held(l));
-        more <= free && (then == 0 || then as f64 <= switch.alpha * free as f64)
+        let queue_of = |class| switch.queues.iter().position(|q| q.classes.contains(&class));
+        let held = |l: usize, queue| {
+            let of_queue = self.links[l].held.iter().filter(|(c, _)| queue_of(**c) == Some(queue));
+            of_queue.map(|(_, bytes)| bytes).sum::<u64>()
+        };
+        let share = |queue: usize, bytes: u64| bytes.saturating_sub(switch.queues[queue].reserve);
+        let (mut used, mut reserved) = (0, 0);
+        for port in &switch.links {
+            for (i, queue) in switch.queues.iter().enumerate() {
+                used += share(i, held(*port, i));
+                reserved += queue.reserve;
+            }
+        }
+        let free = switch.buffer - reserved - used;
+        let queue = queue_of(packet.class).expect("the last one has all classes");
+        let then = share(queue, held(l, queue) + u64::from(packet.len));
+        let more = then - share(queue, held(l, queue));
+        let alpha = switch.queues[queue].alpha;
+        more <= free && (then == 0 || then as f64 <= alpha * free as f64)
     }
 
     pub fn push(&mut self, l: usize, packet: Packet) {
@@ -196,6 +224,7 @@ impl Plain {
         if !self.admits(l, packet) {
             return self.with(l, |_, context| context.drop(packet, DropReason::SharedBuffer));
         }
+        *self.links[l].held.entry(packet.class).or_default() += u64::from(packet.len);
         self.with(l, |q, context| q.enqueue(context, packet));
         self.links[l].idle &= self.links[l].qdisc.backlog().packets == 0;
         if self.links[l].sending.is_none() && !self.links[l].recorded {
