@@ -69,6 +69,7 @@ class Result:
     switches : dict of str to Record
         Summaries of switches by name: `buffer_max_bytes`, the largest number of bytes in the shared
         buffer. Their ports are links that also have `dropped_buffer_packets` and `queue_max_bytes`.
+        A switch with a queue per class has these two in `classes`, by class.
     groups : dict of str to Record
         The same for groups: the flows that one table of the scenario declares. A group of one flow
         has the name of the flow. `flows` has the names of the flows, the other values equal
