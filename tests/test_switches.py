@@ -104,7 +104,9 @@ def classed(**switch: Any) -> sj.Scenario:
     """Return `overloaded` with a flow of EF to each port, and class 0 to the first two."""
     base = overloaded(**{"classes": {"EF": {"alpha": 8, "reserve": "2kB"}}, **switch})
     cbr = sj.Cbr(rate="16mbit", packet="1000B")
-    ef = [sj.Flow(name=f"ef-{i}", source=cbr, path=[port], dscp="EF") for i, port in enumerate(PORTS)]
+    ef = [
+        sj.Flow(name=f"ef-{i}", source=cbr, path=[port], dscp="EF") for i, port in enumerate(PORTS)
+    ]
     return base.replace(flows=[*(base.flows or []), *ef])
 
 

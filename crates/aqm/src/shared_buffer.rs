@@ -53,7 +53,7 @@ impl QueueShare {
 /// assert!(!buffer.admits(0, 1500), "queue 0 holds as much as is free");
 /// assert!(buffer.admits(1, 1500));
 ///
-/// // Two ports with two classes: the queues of port 0 are 0 and 1, those of port 1 are 2 and 3.
+/// // Two ports with two classes: port 0 has the queues 0 and 1, port 1 has the queues 2 and 3.
 /// let classes = [QueueShare::new(8.0, Bytes(0)), QueueShare::new(1.0, Bytes(0))];
 /// let mut buffer = SharedBuffer::with_shares(Bytes(4_000_000), &[classes, classes].concat())?;
 /// buffer.set_held(1, 2_000_000);
@@ -160,8 +160,8 @@ impl SharedBuffer {
         self.peak = self.peak.max(self.held);
     }
 
-    /// Sets the number of bytes in the queues from `first` on, in one step: the peak of the buffer
-    /// is that of the sum afterwards. For a port with a queue per class,
+    /// Sets the number of bytes in the queues from `first` on, in one step: only the sum afterwards
+    /// counts for the peak of the buffer. For a port with a queue per class,
     /// [`Link::queued_bytes_by_class`](crate::Link::queued_bytes_by_class) has the numbers.
     ///
     /// # Panics

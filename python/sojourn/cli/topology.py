@@ -57,8 +57,8 @@ def import_command(
         list[str] | None,
         typer.Option(
             metavar="CLASS=ALPHA",
-            help="with --buffer: a queue of its own at each port for this class or DSCP, like EF=8; "
-            "may be repeated",
+            help="with --buffer: a queue of its own at each port for this class or DSCP, like "
+            "EF=8; may be repeated",
         ),
     ] = None,
     duration: Annotated[str, typer.Option(help="simulated time")] = "3s",
@@ -106,6 +106,8 @@ def import_command(
 
 def _classes(words: list[str] | None) -> dict[str, dict[str, float]] | None:
     """Return the table `classes` of a switch from words like EF=8."""
+    from sojourn._util.inputs import shown
+
     classes = {}
     for word in words or []:
         name, _, alpha = word.partition("=")

@@ -265,8 +265,8 @@ impl SwitchBuilder {
 
     switch_setters!();
 
-    /// Gives a class, named as in a scenario file (`"EF"`, `"46"`, `"32-39"`), a queue of its own at
-    /// each port.
+    /// Adds a class with a queue of its own at each port, named as in a scenario file: `"EF"`,
+    /// `"46"`, `"32-39"`.
     #[must_use]
     pub fn class(mut self, name: &str, class: ClassBuilder) -> Self {
         let classes = self.keys.entry("classes").or_insert_with(|| Keys::new().into());

@@ -92,8 +92,8 @@ impl SwitchConfig {
         self.try_build().expect("the definition was validated by a first build")
     }
 
-    /// Groups of classes with queues of their own at each port: group 0 and those of
-    /// [`SwitchConfig::classes`].
+    /// Groups of classes with queues of their own at each port: one for each of
+    /// [`SwitchConfig::classes`], and group 0 with all other classes.
     pub fn groups(&self) -> ClassGroups {
         switch_classes::groups(self.classes.iter()).expect("they were validated")
     }
