@@ -1,5 +1,5 @@
-//! Switches whose ports have a queue per class in the shared buffer: theory of the thresholds, every
-//! discipline at a port, cases in which classes change nothing, and refused definitions. The
+//! Switches whose ports have a queue per class in the shared buffer: theory of the thresholds,
+//! every discipline at a port, cases in which classes change nothing, and refused definitions. The
 //! reference engine decides about the same packets in `reference_engine`.
 #![allow(
     clippy::cast_possible_truncation,

@@ -12,8 +12,8 @@ use std::ops::RangeInclusive;
 
 table! {
     /// Queue of a class, at each port of a switch, in the shared buffer. CLASS is the class or DSCP
-    /// of flows: a number, a range like 32-39, or one of the names CS0 to CS7, AF11 to AF43, EF, VA,
-    /// LE.
+    /// of flows: a number, a range like 32-39, or one of the names CS0 to CS7, AF11 to AF43, EF,
+    /// VA, LE.
     static CLASS at "switches.NAME.classes.CLASS", struct ClassKeys of SwitchClass,
         setters class_setters;
 

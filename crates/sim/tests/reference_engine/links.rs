@@ -193,32 +193,6 @@ impl Plain {
         }
     }
 
-    /// True if the switch of link `l`, if it has one, has room for `packet`.
-    fn admits(&self, l: usize, packet: Packet) -> bool {
-        let Some(switch) = self.switches.iter().find(|switch| switch.links.contains(&l)) else {
-            return true;
-        };
-        let queue_of = |class| switch.queues.iter().position(|q| q.classes.contains(&class));
-        let held = |l: usize, queue| {
-            let of_queue = self.links[l].held.iter().filter(|(c, _)| queue_of(**c) == Some(queue));
-            of_queue.map(|(_, bytes)| bytes).sum::<u64>()
-        };
-        let share = |queue: usize, bytes: u64| bytes.saturating_sub(switch.queues[queue].reserve);
-        let (mut used, mut reserved) = (0, 0);
-        for port in &switch.links {
-            for (i, queue) in switch.queues.iter().enumerate() {
-                used += share(i, held(*port, i));
-                reserved += queue.reserve;
-            }
-        }
-        let free = switch.buffer - reserved - used;
-        let queue = queue_of(packet.class).expect("the last one has all classes");
-        let then = share(queue, held(l, queue) + u64::from(packet.len));
-        let more = then - share(queue, held(l, queue));
-        let alpha = switch.queues[queue].alpha;
-        more <= free && (then == 0 || then as f64 <= alpha * free as f64)
-    }
-
     pub fn push(&mut self, l: usize, packet: Packet) {
         let packet = Packet { arrived: self.now, ..packet };
         if !self.admits(l, packet) {

@@ -12,7 +12,7 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::config::{RoutePair, SwitchClass, SwitchConfig};
+use sojourn_sim::config::RoutePair;
 use sojourn_sim::internals::tcp::{Ack, Segment};
 use sojourn_sim::internals::{
     ArrivedPacket, Datagram, DueChange, Endpoints, Flow, Outbox, Report, SessionGroup,
@@ -20,14 +20,16 @@ use sojourn_sim::internals::{
 use sojourn_sim::{Column, Outcome, Scenario};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 mod links;
 mod scenarios;
+mod switches;
 mod topologies;
 
 use links::PlainLink;
 use scenarios::{random, unsteady};
+use switches::PlainSwitch;
 use topologies::{classed, switched, tied};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -76,21 +78,6 @@ struct Plain {
     switches: Vec<PlainSwitch>,
 }
 
-/// Links with a shared buffer: size, queues of each link, and the links.
-struct PlainSwitch {
-    buffer: u64,
-    /// Queues by class. The last one has all classes.
-    queues: Vec<PlainQueue>,
-    links: Vec<usize>,
-}
-
-/// Queue of a shared buffer: its classes, alpha and reserve.
-struct PlainQueue {
-    classes: RangeInclusive<u16>,
-    alpha: f64,
-    reserve: u64,
-}
-
 impl Plain {
     fn new(s: &Scenario) -> Plain {
         let mut groups: Vec<usize> = (0..s.flows().len()).collect();
@@ -125,20 +112,9 @@ impl Plain {
         let (bodies, tickets) = (vec![], vec![]);
         let now = Time::ZERO;
         let (turns, onwards) = (vec![0; s.links().len()], 0);
-        let switch = |def: &SwitchConfig| {
-            let queue = |class: &SwitchClass| PlainQueue {
-                classes: class.range(),
-                alpha: class.alpha().unwrap_or_else(|| def.alpha()),
-                reserve: class.reserve().unwrap_or_else(|| def.reserve()).0,
-            };
-            let mut queues: Vec<PlainQueue> = def.classes().iter().map(queue).collect();
-            let (alpha, reserve) = (def.alpha(), def.reserve().0);
-            queues.push(PlainQueue { classes: 0..=u16::MAX, alpha, reserve });
-            PlainSwitch { buffer: def.buffer().0, queues, links: def.ports().to_vec() }
-        };
         Plain {
             heap,
-            switches: s.switches().iter().map(switch).collect(),
+            switches: s.switches().iter().map(PlainSwitch::new).collect(),
             links,
             flows,
             routes,

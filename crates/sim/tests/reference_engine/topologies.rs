@@ -96,8 +96,8 @@ pub fn switched(seed: u64) -> Value {
     all
 }
 
-/// A topology of [`switched`] with queues per class at the ports. On every third seed the links have
-/// strict priority, or DRR, among the classes.
+/// A topology of [`switched`] with queues per class at the ports. On every third seed the links
+/// have strict priority, or DRR, among the classes.
 pub fn classed(seed: u64) -> Value {
     let mut all = switched(seed);
     let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed ^ 0xc1a5);

@@ -5,8 +5,8 @@ use serde_json::{Map, Value as Json, json};
 use sojourn_aqm::{ClassGroups, Link, SharedBuffer, Snapshot};
 use std::sync::Arc;
 
-/// Queues per class of all ports of a switch, in the order of the ports. The queues of a port are in
-/// the order of the groups.
+/// Queues per class of all ports of a switch, in the order of the ports. The queues of a port are
+/// in the order of the groups.
 #[derive(Clone, Snapshot)]
 pub(super) struct Classes {
     #[snapshot(skip)]
