@@ -50,19 +50,26 @@ struct Switch {
 }
 
 impl Switch {
-    /// Queue of the packets of `class` at the port at `place`.
-    #[inline]
-    fn queue(&self, place: usize, class: u16) -> usize {
-        self.classes.as_ref().map_or(place, |classes| classes.queue(place, class))
-    }
-
-    /// Notes what the queue of `link`, the port at `place`, holds and when it becomes shorter.
-    #[inline]
+    /// Notes what `link`, the port at `place`, holds and when its queue becomes shorter.
     fn note(&mut self, place: usize, link: &Link) {
         match &mut self.classes {
-            None => self.buffer.set_held(place, link.queued_bytes()),
-            Some(classes) => classes.note(&mut self.buffer, place, link),
+            None => self.note_one_queue(place, link),
+            Some(classes) => {
+                classes.note(&mut self.buffer, place, link);
+                self.note_due(place, link);
+            }
         }
+    }
+
+    /// As [`Switch::note`], without classes.
+    #[inline(always)]
+    fn note_one_queue(&mut self, place: usize, link: &Link) {
+        self.buffer.set_held(place, link.queued_bytes());
+        self.note_due(place, link);
+    }
+
+    #[inline(always)]
+    fn note_due(&mut self, place: usize, link: &Link) {
         self.due[place] = link.next_dequeue();
         self.earliest = self.earliest.min(self.due[place]);
     }
@@ -71,18 +78,14 @@ impl Switch {
     /// `now`: with those noted last, it is not admitted, or the buffer holds more than ever.
     #[inline]
     fn needs_counts(&self, place: usize, class: u16, now: Time, len: u32) -> bool {
-        let buffer = &self.buffer;
-        self.earliest <= now
-            && (!buffer.admits(self.queue(place, class), len)
-                || buffer.held() + u64::from(len) > buffer.peak())
-    }
-
-    /// Counts a packet that is not admitted to `queue`.
-    #[cold]
-    fn count_dropped(&mut self, queue: usize) {
-        if let Some(classes) = &mut self.classes {
-            classes.count_dropped(queue);
+        if self.earliest > now {
+            return false;
         }
+        let (buffer, mut queue) = (&self.buffer, place);
+        if let Some(classes) = &self.classes {
+            queue = classes.queue(place, class);
+        }
+        !buffer.admits(queue, len) || buffer.held() + u64::from(len) > buffer.peak()
     }
 }
 
@@ -140,13 +143,13 @@ impl Switches {
     #[inline]
     pub(super) fn admit(&mut self, port: Port, link: &mut Link, now: Time, packet: &mut Packet) {
         let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
-        let queue = switch.queue(place, packet.class);
-        if switch.buffer.admits(queue, packet.len) {
+        if switch.classes.is_some() {
+            switch.admit_by_class(place, link, now, packet);
+        } else if switch.buffer.admits(place, packet.len) {
             link.push_copy(now, packet);
-            switch.note(place, link);
+            switch.note_one_queue(place, link);
         } else {
             link.refuse(now, *packet);
-            switch.count_dropped(queue);
         }
     }
 
@@ -161,15 +164,16 @@ impl Switches {
         packet: &mut Packet,
     ) -> Option<(Time, Ecn)> {
         let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
-        let queue = switch.queue(place, packet.class);
-        if !switch.buffer.admits(queue, packet.len) {
+        if switch.classes.is_some() {
+            return switch.send_by_class(place, link, now, packet);
+        }
+        if !switch.buffer.admits(place, packet.len) {
             link.refuse(now, *packet);
             link.take_dropped();
-            switch.count_dropped(queue);
             return None;
         }
         let sent = link.send(now, packet);
-        switch.note(place, link);
+        switch.note_one_queue(place, link);
         sent
     }
 

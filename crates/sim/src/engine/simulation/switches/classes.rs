@@ -1,8 +1,11 @@
-//! Queues per class at the ports of a switch.
+//! Queues per class at the ports of a switch. What a packet needs is not inlined, so that ports
+//! without classes are as fast as if there were none.
 
+use super::Switch;
 use crate::config::switches::SwitchConfig;
 use serde_json::{Map, Value as Json, json};
-use sojourn_aqm::{ClassGroups, Link, SharedBuffer, Snapshot};
+use sojourn_aqm::units::Time;
+use sojourn_aqm::{ClassGroups, Ecn, Link, Packet, SharedBuffer, Snapshot};
 use std::sync::Arc;
 
 /// Queues per class of all ports of a switch, in the order of the ports. The queues of a port are
@@ -34,21 +37,15 @@ impl Classes {
     }
 
     /// Queue of the packets of `class` at the port at `place`.
-    #[inline]
+    #[inline(never)]
     pub(super) fn queue(&self, place: usize, class: u16) -> usize {
         place * self.groups.count() + self.groups.group_of(class)
     }
 
     /// Notes in `buffer` what the queues of `link`, the port at `place`, hold.
-    #[inline]
     pub(super) fn note(&mut self, buffer: &mut SharedBuffer, place: usize, link: &Link) {
         buffer.set_held_from(place * self.groups.count(), link.queued_bytes_by_class());
         self.peaks[place] = self.peaks[place].max(link.queued_bytes());
-    }
-
-    /// Counts a packet that is not admitted to `queue`.
-    pub(super) fn count_dropped(&mut self, queue: usize) {
-        self.dropped[queue] += 1;
     }
 
     /// Largest number of bytes at the port at `place`.
@@ -74,5 +71,52 @@ impl Classes {
             (name, json!({"dropped_buffer_packets": dropped, "queue_max_bytes": peak}))
         };
         names.enumerate().map(row).collect::<Map<String, Json>>().into()
+    }
+}
+
+impl Switch {
+    /// As [`Switches::admit`](super::Switches::admit), for a port with classes.
+    #[inline(never)]
+    pub(super) fn admit_by_class(
+        &mut self,
+        place: usize,
+        link: &mut Link,
+        now: Time,
+        packet: &mut Packet,
+    ) {
+        if self.admits_by_class(place, packet) {
+            link.push_copy(now, packet);
+            self.note(place, link);
+        } else {
+            link.refuse(now, *packet);
+        }
+    }
+
+    /// As [`Switches::send`](super::Switches::send), for a port with classes.
+    #[inline(never)]
+    pub(super) fn send_by_class(
+        &mut self,
+        place: usize,
+        link: &mut Link,
+        now: Time,
+        packet: &mut Packet,
+    ) -> Option<(Time, Ecn)> {
+        if !self.admits_by_class(place, packet) {
+            link.refuse(now, *packet);
+            link.take_dropped();
+            return None;
+        }
+        let sent = link.send(now, packet);
+        self.note(place, link);
+        sent
+    }
+
+    /// True if `packet` is admitted at the port at `place`; otherwise it is counted.
+    fn admits_by_class(&mut self, place: usize, packet: &Packet) -> bool {
+        let Some(classes) = &mut self.classes else { return false };
+        let queue = classes.queue(place, packet.class);
+        let admitted = self.buffer.admits(queue, packet.len);
+        classes.dropped[queue] += u64::from(!admitted);
+        admitted
     }
 }
