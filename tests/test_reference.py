@@ -36,7 +36,7 @@ def places(tree: Any, path: str) -> list[dict[str, Any]]:
     for word in path.split(".") if path else ():
         inside = []
         for one in tables:
-            if word == "NAME":
+            if word in ("NAME", "CLASS"):
                 inside += [one[name] for name in sorted(one)]  # as Rust has them
             elif isinstance(one.get(word), list):
                 inside += one[word]
@@ -116,8 +116,8 @@ def test_an_example_is_accepted_and_has_an_effect(table: Any, key: Any) -> None:
     if path.endswith(".process"):
         base = {"every": "1s", "rate_min": "1mbit", "rate_max": "30mbit"}
         tree["links"]["up"]["process"] = base | {"delay_min": "1ms", "delay_max": "90ms"}
-    if path == "switches.NAME":
-        tree["switches"] = {"tor": {"buffer": "1MB", "ports": ["down"]}}
+    if path.startswith("switches.NAME"):
+        tree["switches"] = {"tor": {"buffer": "1MB", "ports": ["down"], "classes": {"EF": {}}}}
     if path in IMPAIRMENTS:
         bases = (base for names, base in IMPAIRMENTS[path] if not names or name in names)
         tree["links"]["up"][path.rpartition(".")[2]] = next(bases).copy()

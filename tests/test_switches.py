@@ -100,6 +100,64 @@ def test_bad_switches_have_the_path_of_the_value() -> None:
         overloaded().replace(switches=[])
 
 
+def classed(**switch: Any) -> sj.Scenario:
+    """Return `overloaded` with a flow of EF to each port, and class 0 to the first two."""
+    base = overloaded(**{"classes": {"EF": {"alpha": 8, "reserve": "2kB"}}, **switch})
+    cbr = sj.Cbr(rate="16mbit", packet="1000B")
+    ef = [
+        sj.Flow(name=f"ef-{i}", source=cbr, path=[port], dscp="EF") for i, port in enumerate(PORTS)
+    ]
+    return base.replace(flows=[*(base.flows or []), *ef])
+
+
+def test_a_result_has_the_drops_and_peaks_of_classes(tmp_path: Path) -> None:
+    """Also after it was saved. Three queues have alpha 8, two have alpha 1."""
+    result = sj.simulate(classed())
+    result.save(tmp_path / "run")
+    pool = 300_000 - 3 * 2_000
+    for one in (result, sj.load_result(tmp_path / "run")):
+        classes = one.switches["tor"].classes
+        assert set(classes) == {"46", "others"}
+        high, low = classes["46"], classes["others"]
+        assert high.queue_max_bytes == pytest.approx(2_000 + 8 * pool / 27, abs=12_000)
+        assert low.queue_max_bytes == pytest.approx(pool / 27, abs=3000)
+        drops = sum(one.links[port].dropped_buffer_packets for port in PORTS)
+        assert high.dropped_buffer_packets + low.dropped_buffer_packets == drops > 5000
+        assert one.switches["tor"].buffer_max_bytes <= 300_000
+    assert "classes" not in sj.simulate(overloaded()).switches["tor"]
+
+
+def test_classes_are_written_and_read_as_tables(tmp_path: Path) -> None:
+    """In TOML and JSON, by name or number; a sweep varies them."""
+    case = classed()
+    for name in ("case.toml", "case.json"):
+        sj.save_scenario(case, tmp_path / name)
+        assert canonical(sj.load(tmp_path / name)) == canonical(case)
+    expected = {"46": {"alpha": 8, "reserve": "2kB"}}
+    assert canonical(case)["switches"]["tor"]["classes"] == expected
+    number = classed(classes={"46": {"alpha": 8, "reserve": "2kB"}})
+    assert canonical(number) == canonical(case)
+    axes = {"switches.tor.classes.EF.alpha": [0.5, 8]}
+    frame = sj.sweep(case, axes, out=tmp_path / "sweep", jobs=1)
+    small, large = frame.sort("switches.tor.classes.EF.alpha")["s-h2.queue_max_bytes"]
+    assert 2 * small < large
+
+
+def test_bad_classes_have_the_path_of_the_value() -> None:
+    """And say what is allowed."""
+    for classes, message in (
+        ({"EF": {"alpha": 0}}, "EF.alpha: 0 is out of range, allowed: 0.0001 to 10000"),
+        ({"EF": {"alfa": 1}}, 'EF.alfa: unknown key "alfa"'),
+        ({"voice": {}}, 'voice: unknown DSCP "voice"'),
+        ({"EF": {}, "40-50": {}}, "EF: class 46 is in two groups"),
+    ):
+        with pytest.raises(InputError) as error:
+            sj.simulate(overloaded(classes=classes))
+        assert str(error.value).startswith(f"switches.tor.classes.{message}")
+    with pytest.raises(InputError, match=r"^classes: needs buffer"):
+        sj.fat_tree(4, classes={"EF": {"alpha": 8}})
+
+
 def test_real_packets_refuse_a_shared_buffer() -> None:
     """Before anything is created."""
     with pytest.raises(InputError, match=r"^switches: a shared buffer is not supported on real"):
@@ -132,6 +190,9 @@ def test_switches_that_choose_paths_share_buffers(make: Callable[..., sj.Scenari
     assert ports == sorted(name for name in case["links"] if not name.startswith("h"))
     assert all(switch["alpha"] == 0.5 for switch in case["switches"].values())
     assert "switches" not in canonical(make())
+    classes = {"EF": {"alpha": 8.0}}
+    case = canonical(make(buffer="1MB", classes=classes))
+    assert all(switch["classes"] == {"46": {"alpha": 8}} for switch in case["switches"].values())
 
 
 def test_an_imported_topology_has_switches_with_buffers(tmp_path: Path) -> None:
@@ -145,6 +206,27 @@ def test_an_imported_topology_has_switches_with_buffers(tmp_path: Path) -> None:
     switch = Draft.read(out).tree["switches"]["s3"]
     assert switch == {"buffer": "9MB", "alpha": 0.125, "ports": ["s3-h0", "s3-h1", "s3-h2"]}
     assert canonical(out)["switches"]["s3"]["alpha"] == 0.125
+    words += ["--force", "--buffer", "9MB", "--class-alpha", "EF=8", "--class-alpha", "8-15=0.5"]
+    assert main(words) == 0
+    classes = {"EF": {"alpha": 8}, "8-15": {"alpha": 0.5}}
+    assert Draft.read(out).tree["switches"]["s3"]["classes"] == classes
+    assert canonical(out)["switches"]["s3"]["classes"]["46"] == {"alpha": 8}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--class-alpha", "EF=8"], "--class-alpha: needs --buffer"),
+        (["--buffer", "9MB", "--class-alpha", "EF"], '--class-alpha: "EF" is not CLASS=ALPHA'),
+    ],
+)
+def test_bad_classes_of_a_topology_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
+) -> None:
+    """With the option and what is allowed."""
+    (tmp_path / "two.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
+    assert main(["topology", "import", str(tmp_path / "two.txt"), *words]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_the_guide_puts_calls_before_bulk_at_every_port(

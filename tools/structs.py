@@ -43,6 +43,7 @@ KINDS = {
     "text or list": "str | Sequence[str]",
     "table of links": "Mapping[str, Link | Mapping[str, Any]]",
     "table of switches": "Mapping[str, Switch | Mapping[str, Any]]",
+    "table of classes": "Mapping[str, Mapping[str, Any]]",
     "list of flows": "Sequence[Flow | Mapping[str, Any]]",
     "list of changes": "Sequence[Change | Mapping[str, Any]]",
     "number or table": "float | str | Mapping[str, Any]",

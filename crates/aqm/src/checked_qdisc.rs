@@ -202,6 +202,10 @@ impl Qdisc for CheckedQdisc {
         self.inner.decides_at_enqueue()
     }
 
+    fn changes_class(&self) -> bool {
+        self.inner.changes_class()
+    }
+
     fn reads_headers(&self) -> bool {
         self.inner.reads_headers()
     }

@@ -98,6 +98,7 @@ mod build;
 pub mod cast;
 mod ce_threshold;
 mod checked_qdisc;
+mod class_groups;
 #[cfg(feature = "std")]
 mod clock;
 mod context;
@@ -139,6 +140,7 @@ pub use aqm::Aqm;
 pub use build::{Build, Builder, Env};
 pub use ce_threshold::EcnSelector;
 pub use checked_qdisc::CheckedQdisc;
+pub use class_groups::ClassGroups;
 #[cfg(feature = "std")]
 pub use clock::Clock;
 pub use context::{Context, DropReason, Dropped, Marks};
@@ -158,7 +160,7 @@ pub use random::{CloneRandom, FiveTuple, Pcg, Random};
 pub use registry::{Registry, build};
 // For disciplines that contain disciplines, which the registry lists.
 pub(crate) use registry::find as find_discipline;
-pub use shared_buffer::SharedBuffer;
+pub use shared_buffer::{QueueShare, SharedBuffer};
 pub use snapshot::Snapshot;
 pub use stats::{Histogram, LinkStats, RUN_MAX};
 pub use text_form::{build_text, text_of};

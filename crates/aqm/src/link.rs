@@ -17,6 +17,7 @@ use core::mem::offset_of;
 #[cfg(feature = "shaped-links")]
 mod bucket;
 mod changes;
+mod class_bytes;
 mod fallible;
 #[cfg(feature = "shaped-links")]
 mod opportunities;

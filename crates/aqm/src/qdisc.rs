@@ -119,6 +119,12 @@ pub trait Qdisc: Any + Snapshot {
     fn decides_at_enqueue(&self) -> bool {
         false
     }
+    /// True if a packet may leave with another [class](Packet::class) than it arrived with. The
+    /// default is false; a link that [counts bytes by class](crate::Link::count_by_class) relies
+    /// on it.
+    fn changes_class(&self) -> bool {
+        false
+    }
     /// True if decisions depend on header fields that only [`Qdisc::describe_flow`] states.
     fn reads_headers(&self) -> bool {
         false

@@ -169,8 +169,9 @@ fn a_switch_of_one_port_without_threshold_is_a_drop_tail_queue() {
 
 #[test]
 fn a_saved_simulation_continues_with_its_buffers() {
-    for seed in [0, 1, 4] {
-        let scenario = Scenario::from_json(&topologies::switched(seed).to_string()).unwrap();
+    let switched = [0, 1, 4].map(topologies::switched);
+    for scenario in switched.into_iter().chain([0, 1, 2, 3].map(topologies::classed)) {
+        let scenario = Scenario::from_json(&scenario.to_string()).unwrap();
         let whole = sojourn_sim::run(&scenario);
         let mut simulation = Simulation::changeable(scenario);
         for ms in [500, 1000, 2200, 3700] {
@@ -180,7 +181,9 @@ fn a_saved_simulation_continues_with_its_buffers() {
         }
         simulation.run_until(simulation.end(), &mut |_| true).unwrap();
         let result = simulation.result().unwrap();
+        let seed = &whole.summary["scenario"]["seed"];
         assert_eq!(whole.summary.to_string(), result.summary.to_string(), "seed {seed}");
+        assert_eq!(format!("{:?}", whole.columns), format!("{:?}", result.columns));
     }
 }
 

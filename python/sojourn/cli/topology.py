@@ -53,6 +53,14 @@ def import_command(
     alpha: Annotated[
         float, typer.Option(help="with --buffer: bytes of a port in relation to the free ones")
     ] = 1.0,
+    class_alpha: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="CLASS=ALPHA",
+            help="with --buffer: a queue of its own at each port for this class or DSCP, like "
+            "EF=8; may be repeated",
+        ),
+    ] = None,
     duration: Annotated[str, typer.Option(help="simulated time")] = "3s",
     format_name: Annotated[
         str | None,
@@ -85,13 +93,31 @@ def import_command(
     group = _group(flows, tcp, out)
     tree = {"name": file.stem, "duration": duration, "flows": [group], "links": links}
     if buffer is not None:
-        tree["switches"] = shared_buffers(links, buffer, alpha)
+        tree["switches"] = shared_buffers(links, buffer, alpha, _classes(class_alpha))
+    elif class_alpha:
+        raise InputError("--class-alpha: needs --buffer")
     text = f"# Topology of {file.name}.\n{to_toml(tree)}"
     if out is None:
         print(text, end="")
         return
     write_text(out, text)
     print(f"{out}: {topology.hosts} hosts, {topology.switches} switches, {len(links)} links")
+
+
+def _classes(words: list[str] | None) -> dict[str, dict[str, float]] | None:
+    """Return the table `classes` of a switch from words like EF=8."""
+    from sojourn._util.inputs import shown
+
+    classes = {}
+    for word in words or []:
+        name, _, alpha = word.partition("=")
+        try:
+            classes[name] = {"alpha": float(alpha)}
+        except ValueError:
+            raise InputError(
+                f"--class-alpha: {shown(word)} is not CLASS=ALPHA, like EF=8"
+            ) from None
+    return classes or None
 
 
 def _group(flows: Path | None, tcp: str, out: Path | None) -> dict[str, object]:

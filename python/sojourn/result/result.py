@@ -23,7 +23,7 @@ from sojourn.result.distribution import Distribution, middles_s
 from sojourn.result.folders import FILES, TABLES
 from sojourn.result.values import Array as Array
 from sojourn.result.values import Columns as Columns
-from sojourn.result.values import Flows
+from sojourn.result.values import Flows, switch_values
 from sojourn.result.values import Record as Record
 from sojourn.result.values import Values as Values
 
@@ -69,6 +69,7 @@ class Result:
     switches : dict of str to Record
         Summaries of switches by name: `buffer_max_bytes`, the largest number of bytes in the shared
         buffer. Their ports are links that also have `dropped_buffer_packets` and `queue_max_bytes`.
+        A switch with a queue per class has these two in `classes`, by class.
     groups : dict of str to Record
         The same for groups: the flows that one table of the scenario declares. A group of one flow
         has the name of the flow. `flows` has the names of the flows, the other values equal
@@ -140,7 +141,8 @@ class Result:
         }
         not_sampled = Columns({}, "only links, flows and groups have series")
         self.switches = {
-            name: Record(s, not_sampled, none) for name, s in tree.get("switches", {}).items()
+            name: Record(switch_values(s), not_sampled, none)
+            for name, s in tree.get("switches", {}).items()
         }
         self.flows = Flows(
             (flow["name"], Record(flow, under(f"flows/{flow['name']}", no_series), none))

@@ -65,10 +65,18 @@ class StoredLink(msgspec.Struct):
     queue_max_bytes: Count | None = None
 
 
+class StoredClass(msgspec.Struct):
+    """Summary of a class at all ports of a switch."""
+
+    dropped_buffer_packets: Count
+    queue_max_bytes: Count
+
+
 class StoredSwitch(msgspec.Struct):
     """Summary of a switch."""
 
     buffer_max_bytes: Count
+    classes: dict[str, StoredClass] | UnsetType = UNSET
 
 
 class StoredFlow(msgspec.Struct, tag_field="kind", kw_only=True):

@@ -82,6 +82,13 @@ class Record(Values):
         return Record, (dict(self), self.series, self.packet_log)
 
 
+def switch_values(summary: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the summary of a switch, with the values of its classes as items or attributes."""
+    if "classes" not in summary:
+        return summary
+    return {**summary, "classes": {name: Values(row) for name, row in summary["classes"].items()}}
+
+
 class Flows(dict[str, Record]):
     """Summaries of flows by name. The name of a group of several flows has a message of its own."""
 

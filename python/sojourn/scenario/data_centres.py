@@ -4,7 +4,7 @@ Each function returns a plain `Scenario`, as in `topologies`.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -35,6 +35,7 @@ def leaf_spine(
     qdisc: Named = "droptail",
     buffer: str | None = None,
     alpha: float = 1.0,
+    classes: Mapping[str, Mapping[str, Any]] | None = None,
     tcp: Named = "cubic",
     source: Named = "bulk",
     seed: int = 1,
@@ -73,6 +74,9 @@ def leaf_spine(
         buffer of its discipline alone.
     alpha : float, optional
         With `buffer`: bytes that a port may hold in relation to those that are free.
+    classes : mapping, optional
+        With `buffer`: classes with a queue of their own at each port by class or DSCP, like
+        ``{"EF": {"alpha": 8}}``. Packets of other classes share one queue per port, with `alpha`.
     seed : int, optional
         Seed of the permutation and of the scenario.
     tcp, source, duration, **settings
@@ -116,9 +120,22 @@ def leaf_spine(
     links = _both_ways(below, rate, delay, qdisc)
     links |= _both_ways(above, of_link("rate", "rate", f"{round(bps)}bit"), delay, qdisc)
     flows = _between(chosen, spread, switch_hash, tcp, source)
-    if buffer is not None:
-        settings["switches"] = shared_buffers(links, buffer, alpha)
+    settings |= _switches(links, buffer, alpha, classes)
     return checked("leaf-spine", duration, links, flows, {"seed": seed, **settings})
+
+
+def _switches(
+    links: Mapping[str, Link],
+    buffer: str | None,
+    alpha: float,
+    classes: Mapping[str, Mapping[str, Any]] | None,
+) -> dict[str, Any]:
+    """Return the field `switches` of a scenario; no field without `buffer`."""
+    if buffer is not None:
+        return {"switches": shared_buffers(links, buffer, alpha, classes)}
+    if classes is not None:
+        raise InputError("classes: needs buffer, the size of the buffer that ports share")
+    return {}
 
 
 def _both_ways(
@@ -164,6 +181,7 @@ def fat_tree(
     qdisc: Named = "droptail",
     buffer: str | None = None,
     alpha: float = 1.0,
+    classes: Mapping[str, Mapping[str, Any]] | None = None,
     tcp: Named = "cubic",
     source: Named = "bulk",
     seed: int = 1,
@@ -202,6 +220,9 @@ def fat_tree(
         buffer of its discipline alone.
     alpha : float, optional
         With `buffer`: bytes that a port may hold in relation to those that are free.
+    classes : mapping, optional
+        With `buffer`: classes with a queue of their own at each port by class or DSCP, like
+        ``{"EF": {"alpha": 8}}``. Packets of other classes share one queue per port, with `alpha`.
     seed : int, optional
         Seed of the permutation, of the paths, and of the scenario.
     tcp, source, duration, **settings
@@ -253,8 +274,7 @@ def fat_tree(
             name = f"h{a}-h{b}" + (f"-{names[a, b]}" if names[a, b] else "")
             flows.append(Flow(name=name, path=path, return_path=back, tcp=tcp, source=source))
         links = {name: Link(rate=rate, delay=delay, qdisc=qdisc) for name in used}
-    if buffer is not None:
-        settings["switches"] = shared_buffers(links, buffer, alpha)
+    settings |= _switches(links, buffer, alpha, classes)
     return checked("fat-tree", duration, links, flows, {"seed": seed, **settings})
 
 

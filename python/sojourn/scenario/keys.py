@@ -112,7 +112,12 @@ class Switch(Table, kw_only=True, frozen=True):
         that want more hold alpha / (1 + alpha n) of the buffer each. Number; 0.0001 to 10000;
         default 1.
     reserve : str
-        Part of the buffer that is kept for each port. Bytes; 0B to 1000GB; default 0B.
+        Part of the buffer that is kept for each port; with classes, for each queue. Bytes; 0B to
+        1000GB; default 0B.
+    classes : Mapping[str, Mapping[str, Any]]
+        Classes of packets that have a queue of their own at each port, with its alpha and reserve,
+        by class or DSCP of the flow. Packets of all other classes share one more queue per port.
+        Table of classes; if not given: none: a port is one queue.
     ports : Sequence[str]
         Links that are the ports of the switch; a link is a port of one switch at most. List of
         names; required.
@@ -121,6 +126,7 @@ class Switch(Table, kw_only=True, frozen=True):
     buffer: str
     alpha: float = 1
     reserve: str = "0B"
+    classes: Mapping[str, Mapping[str, Any]] | None = None
     ports: Sequence[str]
 
 

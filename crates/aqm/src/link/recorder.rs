@@ -1,6 +1,7 @@
-//! Records of the packets of a link: rows of the packet log, and telemetry.
+//! Records of the packets of a link: rows of the packet log, telemetry, and bytes by class.
 
 use super::Link;
+use super::class_bytes::ClassBytes;
 use crate::context::Dropped;
 use crate::packet::Packet;
 use crate::packet_log::{LogEntry, PacketLog};
@@ -46,11 +47,24 @@ pub(super) struct Recorder {
     log: Option<PacketLog>,
     #[cfg(feature = "telemetry")]
     telemetry: Option<HopQueue>,
+    /// Bytes in the queue by class.
+    pub(super) classes: Option<ClassBytes>,
 }
 
 impl Recorder {
+    /// Counts `packet`, which arrives at `now` at a discipline that may change its class if
+    /// `changes_class`.
+    pub(super) fn on_enqueue(&mut self, now: Time, packet: &Packet, changes_class: bool) {
+        if let Some(classes) = &mut self.classes {
+            classes.on_enqueue(now, packet, changes_class);
+        }
+    }
+
     /// Logs `packet`, whose transmission starts at `at`.
     pub(super) fn on_departure(&mut self, at: Time, packet: &Packet) {
+        if let Some(classes) = &mut self.classes {
+            classes.on_leave(packet);
+        }
         if let Some(log) = &mut self.log {
             log.push(LogEntry { packet: *packet, left: at, why: None });
         }
@@ -70,10 +84,18 @@ impl Recorder {
 
     /// Records a drop.
     pub(super) fn on_drop(&mut self, dropped: &Dropped) {
+        if let Some(classes) = &mut self.classes {
+            classes.on_leave(&dropped.packet);
+        }
         if let Some(log) = &mut self.log {
             let Dropped { packet, at, reason } = *dropped;
             log.push(LogEntry { packet, left: at, why: Some(reason) });
         }
+    }
+
+    /// Bytes in the queue by class, if they are counted.
+    pub(super) fn classes(&self) -> Option<&ClassBytes> {
+        self.classes.as_ref()
     }
 
     /// Packet log, if there is one.

@@ -28,7 +28,7 @@ pub struct Transmitter {
     pub(super) rng: Box<dyn CloneRandom + Send>,
     /// Dropped packets that the owner has not taken yet.
     pub(super) dropped: Vec<Dropped>,
-    /// Packet log and telemetry, of the few links that have them.
+    /// Packet log, telemetry and bytes by class, of the few links that have them.
     pub(super) recorder: Option<Box<Recorder>>,
 
     /// Time of the last call.
@@ -52,6 +52,9 @@ pub struct Transmitter {
     pub(super) may_change: bool,
     /// True while the link is down and drops its packets.
     pub(super) drops_while_down: bool,
+    /// Length from which a packet takes the slow path of `receive`: [`LEN_MAX`], which panics, or
+    /// 0 if packets are recorded at enqueue. So a link that records none has no further test.
+    slow_len: u32,
 
     pub(super) stats: LinkStats,
 
@@ -105,6 +108,7 @@ impl Transmitter {
             delayed: false,
             may_change: false,
             drops_while_down: false,
+            slow_len: LEN_MAX,
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
             last_arrival: Time::ZERO,
@@ -127,7 +131,9 @@ impl Transmitter {
         now: Time,
         packet: &mut Packet,
     ) -> (Time, Option<Ecn>) {
-        assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
+        if packet.len >= self.slow_len {
+            self.record_arrival(now, packet, qdisc.changes_class());
+        }
         self.advance(qdisc, now);
         packet.arrived = now;
         let Packet { len, body, ecn, .. } = *packet;
@@ -158,6 +164,25 @@ impl Transmitter {
             self.catch_up(qdisc, now);
         }
         arrival
+    }
+
+    /// Records `packet`, which arrives at `now` at a discipline that may change its class if
+    /// `changes_class`.
+    ///
+    /// # Panics
+    /// If it has [`LEN_MAX`] bytes or more.
+    #[cold]
+    #[inline(never)]
+    fn record_arrival(&mut self, now: Time, packet: &Packet, changes_class: bool) {
+        assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
+        if let Some(recorder) = &mut self.recorder {
+            recorder.on_enqueue(now, packet, changes_class);
+        }
+    }
+
+    /// Records packets at enqueue from now on.
+    pub(super) fn record_enqueued(&mut self) {
+        self.slow_len = 0;
     }
 
     /// Time at which an idle link can start to send a packet that arrives at `now`.
@@ -310,6 +335,7 @@ impl Transmitter {
     #[cold]
     pub(super) fn drop_at_arrival(&mut self, packet: Packet, why: DropReason) {
         self.stats.on_enqueue(packet.arrived, packet.len);
+        self.record_arrival(packet.arrived, &packet, false);
         let before = self.dropped.len();
         self.context(packet.arrived).drop(packet, why);
         self.count_dropped(before);

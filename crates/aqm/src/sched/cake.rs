@@ -458,6 +458,10 @@ impl Qdisc for Cake {
         self.backlog
     }
 
+    fn changes_class(&self) -> bool {
+        self.params.wash
+    }
+
     fn inspect(&self, visit: &mut dyn FnMut(&'static str, f64)) {
         let sum = |of: fn(&Flows) -> u32| self.tins.iter().map(|tin| of(&tin.flows)).sum::<u32>();
         // Queues that have not used up their first credit.

@@ -237,6 +237,11 @@ impl Leaf {
         held.then(|| self.qdisc.ready_at().unwrap_or(now).max(Time(now.0.saturating_add(1))))
     }
 
+    /// True if it may change the class of a packet, see [`Qdisc::changes_class`].
+    pub fn changes_class(&self) -> bool {
+        self.qdisc.changes_class()
+    }
+
     /// True if it reads headers of flows, see [`Qdisc::reads_headers`].
     pub fn reads_headers(&self) -> bool {
         self.qdisc.reads_headers()

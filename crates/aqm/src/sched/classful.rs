@@ -382,6 +382,13 @@ impl<S: Scheduler> Qdisc for Classful<S> {
         }
     }
 
+    fn changes_class(&self) -> bool {
+        match &self.classes {
+            Classes::Queues(_) => false,
+            Classes::Children(all) => all.leaves.iter().any(Leaf::changes_class),
+        }
+    }
+
     fn reads_headers(&self) -> bool {
         self.filters.reads_headers()
     }

@@ -360,6 +360,10 @@ impl Qdisc for Hfsc {
         self.backlog
     }
 
+    fn changes_class(&self) -> bool {
+        self.queues.iter().flatten().any(Leaf::changes_class)
+    }
+
     fn reads_headers(&self) -> bool {
         self.filters.reads_headers()
     }

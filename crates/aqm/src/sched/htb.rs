@@ -377,6 +377,11 @@ impl Qdisc for Htb {
         self.backlog
     }
 
+    fn changes_class(&self) -> bool {
+        let changes = |queue: &Queue| matches!(queue, Queue::Child(leaf) if leaf.changes_class());
+        self.queues.iter().any(changes)
+    }
+
     fn reads_headers(&self) -> bool {
         self.filters.reads_headers()
     }

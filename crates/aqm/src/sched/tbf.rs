@@ -201,6 +201,10 @@ impl Qdisc for Tbf {
         }
     }
 
+    fn changes_class(&self) -> bool {
+        matches!(&self.queue, Queue::Child(below) if below.leaf.changes_class())
+    }
+
     fn reads_headers(&self) -> bool {
         matches!(&self.queue, Queue::Child(below) if below.leaf.reads_headers())
     }

@@ -41,6 +41,72 @@ fn saturated_ports_hold_what_the_paper_says() {
 }
 
 #[test]
+fn saturated_queues_with_alphas_of_their_own_hold_what_the_paper_says() {
+    for (n, alphas) in [(1, [8.0, 1.0]), (4, [8.0, 1.0]), (3, [0.5, 0.125]), (8, [1.0, 1.0])] {
+        let share = |alpha| QueueShare::new(alpha, Bytes(0));
+        let shares = alphas.map(share).repeat(n);
+        let mut buffer = SharedBuffer::with_shares(Bytes(4_000_000), &shares).unwrap();
+        // Two arrivals per departure at every queue, until a queue that grew when the buffer was
+        // empty has shrunk to its share.
+        for _ in 0..60_000 {
+            for queue in 0..2 * n {
+                for _ in 0..2 {
+                    if buffer.admits(queue, 100) {
+                        buffer.set_held(queue, buffer.held_by(queue) + 100);
+                    }
+                }
+                buffer.set_held(queue, buffer.held_by(queue).saturating_sub(100));
+            }
+        }
+        let sum = n as f64 * (alphas[0] + alphas[1]);
+        for (queue, share) in shares.iter().enumerate() {
+            let held = buffer.held_by(queue) as f64;
+            let expected = share.alpha * 4_000_000.0 / (1.0 + sum);
+            // The packets of a round move the threshold by alpha times their bytes.
+            let within = 100.0 * (2.0 + share.alpha * 2.0 * n as f64);
+            assert!((held - expected).abs() <= within, "{alphas:?}, {n}: {held}, {expected}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_with_a_small_alpha_cannot_push_out_one_with_a_large_alpha() {
+    // The low class of seven ports is saturated. The high class of the eighth still gets 8 times
+    // what is then free.
+    let classes = [QueueShare::new(8.0, Bytes(0)), QueueShare::new(0.5, Bytes(0))];
+    let mut buffer = SharedBuffer::with_shares(Bytes(900_000), &classes.repeat(8)).unwrap();
+    let mut admitted = true;
+    while admitted {
+        admitted = false;
+        for queue in (1..14).step_by(2) {
+            if buffer.admits(queue, 100) {
+                buffer.set_held(queue, buffer.held_by(queue) + 100);
+                admitted = true;
+            }
+        }
+    }
+    // 1 / (1 + 7 / 2) of the buffer is free, of which the high class takes 8 / 9.
+    assert!(buffer.free().abs_diff(200_000) <= 2_000, "{}", buffer.free());
+    let before = buffer.free() as f64;
+    while buffer.admits(14, 100) {
+        buffer.set_held(14, buffer.held_by(14) + 100);
+    }
+    assert!((buffer.held_by(14) as f64 - before * 8.0 / 9.0).abs() <= 1_000.0);
+}
+
+#[test]
+fn the_queues_of_a_port_are_set_in_one_step() {
+    let mut buffer = buffer(1000, 1.0, &[0; 4]);
+    buffer.set_held_from(2, &[300, 200]);
+    // A packet of 100 bytes joins one queue, and one of 200 leaves the other.
+    buffer.set_held_from(2, &[400, 0]);
+    let queues = [0, 1, 2, 3].map(|queue| buffer.held_by(queue));
+    assert_eq!((buffer.held(), buffer.peak(), queues), (400, 500, [0, 0, 400, 0]));
+    assert_eq!([buffer.peak_of(2), buffer.peak_of(3)], [400, 200]);
+    assert_eq!(buffer.free(), 600);
+}
+
+#[test]
 fn a_port_holds_its_reserve_and_a_share_of_the_rest() {
     let mut buffer = buffer(1_000_000, 1.0, &[50_000; 4]);
     saturate(&mut buffer, 3, 100);
@@ -95,17 +161,17 @@ fn peaks_start_anew_at_what_is_held() {
     assert_eq!(peaks(&buffer), [500, 300, 250]);
     buffer.reset_peaks();
     assert_eq!(peaks(&buffer), [350, 100, 250]);
-    assert_eq!(buffer.ports(), 2);
+    assert_eq!(buffer.queues(), 2);
 }
 
-/// A plain model: sums over all ports at every question.
-fn model(size: u64, alpha: f64, reserves: &[u64], held: &[u64], port: usize, len: u64) -> bool {
-    let share = |port: usize, held: u64| held.saturating_sub(reserves[port]);
-    let pool = size - reserves.iter().sum::<u64>();
-    let used: u64 = held.iter().enumerate().map(|(port, held)| share(port, *held)).sum();
-    let then = share(port, held[port] + len);
-    let fits = used - share(port, held[port]) + then <= pool;
-    then == 0 || (fits && then as f64 <= alpha * (pool - used) as f64)
+/// A plain model: sums over all queues at every question.
+fn model(size: u64, shares: &[QueueShare], held: &[u64], queue: usize, len: u64) -> bool {
+    let share = |queue: usize, held: u64| held.saturating_sub(shares[queue].reserve.0);
+    let pool = size - shares.iter().map(|share| share.reserve.0).sum::<u64>();
+    let used: u64 = held.iter().enumerate().map(|(queue, held)| share(queue, *held)).sum();
+    let then = share(queue, held[queue] + len);
+    let fits = used - share(queue, held[queue]) + then <= pool;
+    then == 0 || (fits && then as f64 <= shares[queue].alpha * (pool - used) as f64)
 }
 
 #[test]
@@ -115,10 +181,15 @@ fn the_buffer_is_never_exceeded_and_decides_as_the_model() {
         let mut pick = |n: u64| u64::from(rng.below(n as u32));
         let n = 1 + pick(9) as usize;
         let size = 5_000 + pick(200_000);
-        let alpha = [0.01, 0.125, 0.5, 1.0, 3.7, 64.0, 10_000.0][pick(7) as usize];
         let most = size / n as u64;
-        let reserves: Vec<u64> = (0..n).map(|_| [0, pick(most)][pick(2) as usize]).collect();
-        let mut buffer = buffer(size, alpha, &reserves);
+        let mut share = || {
+            let alpha = [0.01, 0.125, 0.5, 1.0, 3.7, 64.0, 10_000.0][pick(7) as usize];
+            QueueShare::new(alpha, Bytes([0, pick(most)][pick(2) as usize]))
+        };
+        let one = share();
+        let same = seed % 2 == 0;
+        let shares: Vec<QueueShare> = (0..n).map(|_| if same { one } else { share() }).collect();
+        let mut buffer = SharedBuffer::with_shares(Bytes(size), &shares).unwrap();
         let mut held = vec![0; n];
         let mut decided = [0, 0];
         for _ in 0..2000 {
@@ -129,7 +200,7 @@ fn the_buffer_is_never_exceeded_and_decides_as_the_model() {
                 held[port] -= len.min(held[port]);
             } else {
                 let admitted = buffer.admits(port, len as u32);
-                assert_eq!(admitted, model(size, alpha, &reserves, &held, port, len));
+                assert_eq!(admitted, model(size, &shares, &held, port, len));
                 decided[usize::from(admitted)] += 1;
                 held[port] += if admitted { len } else { 0 };
             }
@@ -151,8 +222,11 @@ fn bad_buffers_are_refused_with_the_parameter() {
     assert!(refused(1 << 60, 1.0, &[0]).starts_with("size: "));
     for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(refused(1000, alpha, &[0]).starts_with("alpha: "));
+        let shares = [QueueShare::new(1.0, Bytes(0)), QueueShare::new(alpha, Bytes(0))];
+        let error = SharedBuffer::with_shares(Bytes(1000), &shares).unwrap_err();
+        assert_eq!(error.path(), "alpha");
     }
-    assert_eq!(refused(1000, 1.0, &[]), "a shared buffer has at least one port");
+    assert_eq!(refused(1000, 1.0, &[]), "a shared buffer has at least one queue");
     let text = refused(1000, 1.0, &[600, 600]);
     assert_eq!(text, "reserve: 1200B in all exceed the buffer of 1kB");
     assert!(refused(1000, 1.0, &[u64::MAX, 600]).starts_with("reserve: "));

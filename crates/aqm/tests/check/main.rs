@@ -14,6 +14,7 @@
 mod bounds;
 mod cases;
 mod children;
+mod class_bytes;
 mod ledger;
 mod link;
 mod opportunities;

@@ -7,6 +7,7 @@ use super::link_trace::{LinkChange, LinkTrace};
 use super::links::link_setters;
 use super::registries::Registries;
 use super::scenario::{Scenario, scenario_setters};
+use super::switch_classes::class_setters;
 use super::switches::switch_setters;
 use super::{impairments, loss};
 use crate::endpoint::tcp::TcpParams;
@@ -263,6 +264,37 @@ impl SwitchBuilder {
     }
 
     switch_setters!();
+
+    /// Adds a class with a queue of its own at each port, named as in a scenario file: `"EF"`,
+    /// `"46"`, `"32-39"`.
+    #[must_use]
+    pub fn class(mut self, name: &str, class: ClassBuilder) -> Self {
+        let classes = self.keys.entry("classes").or_insert_with(|| Keys::new().into());
+        let classes = classes.as_object_mut().expect("it was inserted as a table");
+        classes.insert(name.into(), class.keys.into());
+        self
+    }
+}
+
+/// Builder of the queue of a class of a [`SwitchBuilder`]. By default it has the alpha and the
+/// reserve of the switch.
+#[derive(Clone, Debug, Default)]
+pub struct ClassBuilder {
+    keys: Keys,
+}
+
+impl ClassBuilder {
+    /// Returns a builder of a queue.
+    pub fn new() -> ClassBuilder {
+        ClassBuilder::default()
+    }
+
+    fn set(mut self, key: &str, value: impl Into<Json>) -> Self {
+        self.keys.insert(key.into(), value.into());
+        self
+    }
+
+    class_setters!();
 }
 
 /// Builder of a group of flows of a [`ScenarioBuilder`]. Keys that are not set have the defaults of

@@ -46,6 +46,7 @@ pub(crate) mod scenario;
 mod senders;
 mod shared;
 pub(crate) mod spread;
+pub(crate) mod switch_classes;
 pub(crate) mod switches;
 pub(crate) mod tc_links;
 pub(crate) mod topology;
@@ -53,7 +54,7 @@ pub(crate) mod warm_change;
 pub(crate) mod warm_from;
 
 pub use crate::parsing::distribution::{Cdf, Countable, Distribution};
-pub use builder::{FlowBuilder, LinkBuilder, ScenarioBuilder, SwitchBuilder};
+pub use builder::{ClassBuilder, FlowBuilder, LinkBuilder, ScenarioBuilder, SwitchBuilder};
 pub use changes::{Change, Queued, UpOrDown};
 pub use flow_routes::RoutePair;
 pub use flows::{Capable, FlowConfig};
@@ -63,13 +64,14 @@ pub use link_trace::{LinkChange, LinkTrace};
 pub use links::{LinkConfig, NewParam, parse_links, parse_links_with};
 pub use sojourn_aqm::wire::LossModel;
 pub use spread::{HashFunctions, Spread, SpreadUnit};
+pub use switch_classes::SwitchClass;
 pub use switches::SwitchConfig;
 
 use crate::parsing::keys::Table;
 
 /// All tables of a scenario, outermost first.
 #[doc(hidden)]
-pub static TABLES: [&Table; 16] = [
+pub static TABLES: [&Table; 17] = [
     &scenario::SCENARIO,
     &links::LINK,
     &loss::LOSS,
@@ -82,6 +84,7 @@ pub static TABLES: [&Table; 16] = [
     &link_trace::TRACE,
     &link_process::PROCESS,
     &switches::SWITCH,
+    &switch_classes::CLASS,
     &flows::FLOW,
     &changes::CHANGE,
     &changes::LINK_CHANGE,

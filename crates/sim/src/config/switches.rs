@@ -2,12 +2,13 @@
 
 use super::flow_routes::by_name;
 use super::links::LinkConfig;
+use super::switch_classes::{self, SwitchClass};
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use serde_json::{Map, Value as Json};
-use sojourn_aqm::SharedBuffer;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::Bytes;
+use sojourn_aqm::{ClassGroups, QueueShare, SharedBuffer};
 use std::collections::BTreeMap;
 
 table! {
@@ -25,8 +26,13 @@ table! {
     /// that want more hold alpha / (1 + alpha n) of the buffer each.
     alpha: f64, default "1", ["0.0001" => "10000"], "0.125";
 
-    /// Part of the buffer that is kept for each port.
+    /// Part of the buffer that is kept for each port; with classes, for each queue.
     reserve: Bytes, default "0B", ["0B" => "1000GB"], "\"10kB\"";
+
+    /// Classes of packets that have a queue of their own at each port, with its alpha and reserve,
+    /// by class or DSCP of the flow. Packets of all other classes share one more queue per port.
+    classes: "table of classes", optional "none: a port is one queue", [],
+        "{ EF = { alpha = 8, reserve = \"20kB\" } }";
 
     /// Links that are the ports of the switch; a link is a port of one switch at most.
     ports: "list of names", required, [], "[\"up\"]";
@@ -39,6 +45,8 @@ pub struct SwitchConfig {
     pub(crate) name: String,
     /// Buffer, threshold and reserve.
     pub(crate) keys: SwitchKeys,
+    /// Classes with a queue of their own at each port, in the order of their groups, from 1 on.
+    pub(crate) classes: Vec<SwitchClass>,
     /// Indices of its links, ascending.
     pub(crate) ports: Vec<usize>,
 }
@@ -61,19 +69,38 @@ impl SwitchConfig {
         });
         let mut ports = ports.map_err(|e| e.at("ports"))?;
         ports.sort_unstable();
-        let config = SwitchConfig { name: name.to_string(), keys, ports };
+        let classes = match fields.get("classes") {
+            Some(json) => switch_classes::parse_classes(json).map_err(|e| e.at("classes"))?,
+            None => Vec::new(),
+        };
+        let config = SwitchConfig { name: name.to_string(), keys, classes, ports };
         config.try_build()?;
         Ok(config)
     }
 
     fn try_build(&self) -> Result<SharedBuffer> {
         let SwitchKeys { buffer, alpha, reserve } = self.keys;
-        SharedBuffer::new(buffer, alpha, &vec![reserve; self.ports.len()])
+        let others = QueueShare::new(alpha, reserve);
+        let classes = self.classes.iter().map(|class| class.share(self));
+        let of_port: Vec<QueueShare> = std::iter::once(others).chain(classes).collect();
+        SharedBuffer::with_shares(buffer, &of_port.repeat(self.ports.len()))
     }
 
-    /// Builds the buffer, with a port for each of [`SwitchConfig::ports`].
+    /// Builds the buffer. Each of [`SwitchConfig::ports`] has a queue, or one for each of
+    /// [`SwitchConfig::groups`].
     pub fn build(&self) -> SharedBuffer {
         self.try_build().expect("the definition was validated by a first build")
+    }
+
+    /// Groups of classes with queues of their own at each port: one for each of
+    /// [`SwitchConfig::classes`], and group 0 with all other classes.
+    pub fn groups(&self) -> ClassGroups {
+        switch_classes::groups(self.classes.iter()).expect("they were validated")
+    }
+
+    /// Classes with a queue of their own at each port, ascending.
+    pub fn classes(&self) -> &[SwitchClass] {
+        &self.classes
     }
 
     /// Name.
@@ -89,6 +116,9 @@ impl SwitchConfig {
     fn canonical(&self, links: &[LinkConfig]) -> Json {
         let mut map = Map::new();
         self.keys.write(&mut map);
+        if !self.classes.is_empty() {
+            map.insert("classes".into(), switch_classes::canonical(&self.classes));
+        }
         let names = self.ports.iter().map(|l| Json::from(links[*l].name()));
         map.insert("ports".into(), names.collect());
         map.into()

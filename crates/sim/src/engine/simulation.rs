@@ -195,6 +195,7 @@ impl Simulation {
         }
         let (sessions, groups) = groups_by_name(scenario);
         let (routes, switches) = (Routes::of(scenario), Switches::new(scenario));
+        switches.count_by_class(&mut links);
         let computes_departures: Vec<bool> = links.iter().map(Link::computes_departures).collect();
         let is_direct = |l: usize| computes_departures[l] && switches.port(l).is_none();
         let (flows, members) = first_flows(scenario, groups, &routes, is_direct, progress)?;
@@ -368,7 +369,7 @@ impl Simulation {
         let port = self.switches.port(l);
         if let Some(port) = port {
             let len = self.outbox.segments.iter().map(|segment| u32::from(segment.wire_bytes));
-            self.free_buffer(port, now, len.sum());
+            self.free_buffer(port, class, now, len.sum());
         }
         let Simulation { flows, links, routes, outbox, bodies, acks, forwarding, .. } = self;
         self.work += outbox.segments.len();

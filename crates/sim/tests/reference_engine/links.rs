@@ -9,10 +9,13 @@ use sojourn_sim::Scenario;
 use sojourn_sim::config::{LinkConfig, LossModel};
 use sojourn_sim::internals::random_stream;
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 pub struct PlainLink {
     pub qdisc: Box<dyn Qdisc + Send>,
     pub rng: sojourn_aqm::Pcg,
+    /// Bytes in the queue by class.
+    pub held: BTreeMap<u16, u64>,
     pub rate: Rate,
     pub delay: Span,
     /// Loss probabilities in the good and in the bad state, and transition probabilities from each.
@@ -49,6 +52,7 @@ impl PlainLink {
         PlainLink {
             qdisc: def.build().qdisc,
             rng: random_stream(s.seed(), &format!("links.{}", def.name())),
+            held: BTreeMap::new(),
             rate: def.spec().rate,
             delay: def.spec().delay,
             loss,
@@ -65,6 +69,13 @@ impl PlainLink {
             partly: None,
             rows: vec![],
         }
+    }
+}
+
+impl PlainLink {
+    /// Subtracts a packet that leaves the queue.
+    fn leave(&mut self, packet: Packet) {
+        *self.held.get_mut(&packet.class).expect("it was enqueued") -= u64::from(packet.len);
     }
 }
 
@@ -91,6 +102,9 @@ impl Plain {
             Context { now: self.now, rng: &mut link.rng, dropped: &mut dropped, marks: &mut marks };
         let out = f(&mut *link.qdisc, &mut context);
         for l in dropped {
+            if l.reason != DropReason::SharedBuffer {
+                link.leave(l.packet);
+            }
             link.rows.push((l.packet.arrived.0, l.at.0, l.reason as u8));
             let body = self.bodies[l.packet.body as usize];
             if let Load::Datagram(datagram) = &body.load {
@@ -111,6 +125,7 @@ impl Plain {
         let link = &mut self.links[l];
         link.sending = next;
         let Some(packet) = next else { return link.owed = 0 };
+        link.leave(packet);
         link.rows.push((packet.arrived.0, now.0, 0));
         let owed = u64::from(packet.len) * 8_000_000_000 + link.owed;
         link.owed = owed % link.rate.0;
@@ -158,6 +173,7 @@ impl Plain {
                 let Some(packet) = next else { return };
                 let lost = self.loses(l, packet);
                 let (now, link) = (self.now, &mut self.links[l]);
+                link.leave(packet);
                 link.rows.push((packet.arrived.0, now.0, 0));
                 link.partly = Some((packet, packet.len + 4, link.delay, lost));
             }
@@ -177,25 +193,12 @@ impl Plain {
         }
     }
 
-    /// True if the switch of link `l`, if it has one, has room for `packet`.
-    fn admits(&self, l: usize, packet: Packet) -> bool {
-        let Some(switch) = self.switches.iter().find(|switch| switch.links.contains(&l)) else {
-            return true;
-        };
-        let held = |l: usize| self.links[l].qdisc.backlog().bytes;
-        let share = |bytes: u64| bytes.saturating_sub(switch.reserve);
-        let used: u64 = switch.links.iter().map(|l| share(held(*l))).sum();
-        let free = switch.buffer - switch.reserve * switch.links.len() as u64 - used;
-        let then = share(held(l) + u64::from(packet.len));
-        let more = then - share(held(l));
-        more <= free && (then == 0 || then as f64 <= switch.alpha * free as f64)
-    }
-
     pub fn push(&mut self, l: usize, packet: Packet) {
         let packet = Packet { arrived: self.now, ..packet };
         if !self.admits(l, packet) {
             return self.with(l, |_, context| context.drop(packet, DropReason::SharedBuffer));
         }
+        *self.links[l].held.entry(packet.class).or_default() += u64::from(packet.len);
         self.with(l, |q, context| q.enqueue(context, packet));
         self.links[l].idle &= self.links[l].qdisc.backlog().packets == 0;
         if self.links[l].sending.is_none() && !self.links[l].recorded {

@@ -12,7 +12,7 @@
 use serde_json::Value;
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{Ecn, Packet};
-use sojourn_sim::config::{RoutePair, SwitchConfig};
+use sojourn_sim::config::RoutePair;
 use sojourn_sim::internals::tcp::{Ack, Segment};
 use sojourn_sim::internals::{
     ArrivedPacket, Datagram, DueChange, Endpoints, Flow, Outbox, Report, SessionGroup,
@@ -24,11 +24,13 @@ use std::ops::Range;
 
 mod links;
 mod scenarios;
+mod switches;
 mod topologies;
 
 use links::PlainLink;
 use scenarios::{random, unsteady};
-use topologies::{switched, tied};
+use switches::PlainSwitch;
+use topologies::{classed, switched, tied};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
@@ -76,14 +78,6 @@ struct Plain {
     switches: Vec<PlainSwitch>,
 }
 
-/// Links with a shared buffer: size, alpha, reserve of each, and the links.
-struct PlainSwitch {
-    buffer: u64,
-    alpha: f64,
-    reserve: u64,
-    links: Vec<usize>,
-}
-
 impl Plain {
     fn new(s: &Scenario) -> Plain {
         let mut groups: Vec<usize> = (0..s.flows().len()).collect();
@@ -118,15 +112,9 @@ impl Plain {
         let (bodies, tickets) = (vec![], vec![]);
         let now = Time::ZERO;
         let (turns, onwards) = (vec![0; s.links().len()], 0);
-        let switch = |def: &SwitchConfig| PlainSwitch {
-            buffer: def.buffer().0,
-            alpha: def.alpha(),
-            reserve: def.reserve().0,
-            links: def.ports().to_vec(),
-        };
         Plain {
             heap,
-            switches: s.switches().iter().map(switch).collect(),
+            switches: s.switches().iter().map(PlainSwitch::new).collect(),
             links,
             flows,
             routes,
@@ -392,15 +380,22 @@ fn engines_agree_on_switches_with_shared_buffers() {
 }
 
 #[test]
+fn engines_agree_on_switches_with_queues_per_class() {
+    agree(classed, 0..60, [100_000, 1_000]);
+}
+
+#[test]
 fn shared_buffers_of_these_topologies_drop_packets() {
-    let refused = |seed| {
-        let scenario = Scenario::from_json(&switched(seed).to_string()).expect("it is valid");
-        let outcome = sojourn_sim::run(&scenario);
-        let links = outcome.summary["links"].as_object().expect("a table").values();
-        links.filter_map(|link| link.get("dropped_buffer_packets")?.as_u64()).sum::<u64>()
-    };
-    let dropping = (0..20).filter(|seed| refused(*seed) > 20).count();
-    assert!(dropping > 10, "{dropping} of 20");
+    for topology in [switched, classed] {
+        let refused = |seed| {
+            let scenario = Scenario::from_json(&topology(seed).to_string()).expect("it is valid");
+            let outcome = sojourn_sim::run(&scenario);
+            let links = outcome.summary["links"].as_object().expect("a table").values();
+            links.filter_map(|link| link.get("dropped_buffer_packets")?.as_u64()).sum::<u64>()
+        };
+        let dropping = (0..20).filter(|seed| refused(*seed) > 20).count();
+        assert!(dropping > 10, "{dropping} of 20");
+    }
 }
 
 /// Compares both engines on the scenario of each seed. Over all of them at least `least` packets

@@ -96,6 +96,36 @@ pub fn switched(seed: u64) -> Value {
     all
 }
 
+/// A topology of [`switched`] with queues per class at the ports. On every third seed the links
+/// have strict priority, or DRR, among the classes.
+pub fn classed(seed: u64) -> Value {
+    let mut all = switched(seed);
+    let mut rng = rand_pcg::Pcg64Mcg::seed_from_u64(seed ^ 0xc1a5);
+    let mut pick = |n: usize| rng.below(n as u32) as usize;
+    let classes = match pick(3) {
+        0 => json!({"EF": {"alpha": 8}}),
+        1 => json!({"46": {"alpha": 2, "reserve": "300B"}, "8-15": {}, "0": {"reserve": "1kB"}}),
+        _ => json!({"0": {"alpha": 0.25}, "9-46": {"alpha": 4, "reserve": "0B"}}),
+    };
+    for switch in all["switches"].as_object_mut().expect("a table").values_mut() {
+        switch["classes"] = classes.clone();
+        // Reserves of four queues in place of one.
+        switch["reserve"] = json!("200B");
+    }
+    for flow in all["flows"].as_array_mut().expect("a list") {
+        flow["class"] = json!([0, 9, 10, 46][pick(4)]);
+    }
+    if seed.is_multiple_of(3) {
+        let name = ["prio", "drr"][pick(2)];
+        let filters = json!([{"to": 0, "class": "46"}, {"to": 2, "class": "8-15"}, {"to": 1}]);
+        let qdisc = json!({"name": name, "flows": 3, "limit": "20p", "filters": filters});
+        for link in all["links"].as_object_mut().expect("a table").values_mut() {
+            link["qdisc"] = qdisc.clone();
+        }
+    }
+    all
+}
+
 /// Both links between every host and the switch.
 fn star_links() -> Vec<String> {
     (0..STAR_HOSTS).flat_map(|h| [format!("h{h}-s"), format!("s-h{h}")]).collect()

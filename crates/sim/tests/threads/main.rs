@@ -81,6 +81,7 @@ fn topologies_with_ties() {
 #[test]
 fn switches_with_shared_buffers() {
     all_agree(topologies::switched, 0..16, &[2, 3], 3);
+    all_agree(topologies::classed, 0..16, &[2, 3], 3);
 }
 
 #[test]

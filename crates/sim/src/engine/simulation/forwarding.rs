@@ -135,7 +135,7 @@ impl Simulation {
         );
         let port = self.switches.port(l);
         if let Some(port) = port {
-            self.free_buffer(port, now, packet.len);
+            self.free_buffer(port, packet.class, now, packet.len);
         }
         let Simulation { links, switches, .. } = self;
         let link = &mut links[l];

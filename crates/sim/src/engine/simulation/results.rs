@@ -124,7 +124,7 @@ impl Simulation {
             logged.extend(scenario.packet_log().then_some(link));
             Some((&*def.name, row))
         });
-        let summary = Summary::new(of_flows, of_links, self.switches.summaries(), scenario);
+        let summary = Summary::new(of_flows, of_links, self.switches.summaries(scenario), scenario);
         self.links = logged;
         (!stopped.get()).then(|| {
             self.delays_of_groups(&mut delays);

@@ -1,4 +1,4 @@
-//! Switches: links whose queues share a buffer.
+//! Switches: links whose queues share a buffer. A port is one queue, or has a queue per class.
 //!
 //! A link does nothing between two calls, so the bytes that its queue holds are known only after it
 //! has been advanced; until then at most those noted last. A packet that is admitted although all
@@ -7,8 +7,11 @@
 //! harmless: it is the earliest time at which the queue can become shorter, unless rate or
 //! discipline change.
 
+mod classes;
+
 use super::Simulation;
 use crate::config::scenario::Scenario;
+use classes::Classes;
 use serde_json::{Value as Json, json};
 use sojourn_aqm::units::Time;
 use sojourn_aqm::{DropReason, Ecn, Link, Packet, SharedBuffer, Snapshot};
@@ -38,6 +41,8 @@ struct Switch {
     #[snapshot(skip)]
     links: Arc<[usize]>,
     buffer: SharedBuffer,
+    /// Queues per class; `None` if each port is one queue.
+    classes: Option<Box<Classes>>,
     /// For each port, the time of its next dequeue.
     due: Vec<Time>,
     /// Time before which nothing in `due` is.
@@ -45,21 +50,42 @@ struct Switch {
 }
 
 impl Switch {
-    /// Notes what the queue of `link`, the port at `place`, holds and when it becomes shorter.
-    #[inline]
+    /// Notes what `link`, the port at `place`, holds and when its queue becomes shorter.
     fn note(&mut self, place: usize, link: &Link) {
+        match &mut self.classes {
+            None => self.note_one_queue(place, link),
+            Some(classes) => {
+                classes.note(&mut self.buffer, place, link);
+                self.note_due(place, link);
+            }
+        }
+    }
+
+    /// As [`Switch::note`], without classes.
+    #[inline(always)]
+    fn note_one_queue(&mut self, place: usize, link: &Link) {
         self.buffer.set_held(place, link.queued_bytes());
+        self.note_due(place, link);
+    }
+
+    #[inline(always)]
+    fn note_due(&mut self, place: usize, link: &Link) {
         self.due[place] = link.next_dequeue();
         self.earliest = self.earliest.min(self.due[place]);
     }
 
-    /// True if a packet of `len` bytes for the port at `place` needs exact counts at `now`: with
-    /// those noted last, it is not admitted, or the buffer holds more than ever.
+    /// True if a packet of `class` and `len` bytes for the port at `place` needs exact counts at
+    /// `now`: with those noted last, it is not admitted, or the buffer holds more than ever.
     #[inline]
-    fn needs_counts(&self, place: usize, now: Time, len: u32) -> bool {
-        let buffer = &self.buffer;
-        self.earliest <= now
-            && (!buffer.admits(place, len) || buffer.held() + u64::from(len) > buffer.peak())
+    fn needs_counts(&self, place: usize, class: u16, now: Time, len: u32) -> bool {
+        if self.earliest > now {
+            return false;
+        }
+        let (buffer, mut queue) = (&self.buffer, place);
+        if let Some(classes) = &self.classes {
+            queue = classes.queue(place, class);
+        }
+        !buffer.admits(queue, len) || buffer.held() + u64::from(len) > buffer.peak()
     }
 }
 
@@ -78,10 +104,23 @@ impl Switches {
         let all = scenario.switches.iter().map(|def| Switch {
             links: def.ports().into(),
             buffer: def.build(),
+            classes: Classes::new(def),
             due: vec![Time::NEVER; def.ports().len()],
             earliest: Time::NEVER,
         });
         Switches { ports: ports.into(), all: all.collect() }
+    }
+
+    /// Lets the ports with queues per class among `links`, all links, count their bytes by class.
+    pub(super) fn count_by_class(&self, links: &mut [Link]) {
+        for switch in &self.all {
+            if let Some(classes) = &switch.classes {
+                switch
+                    .links
+                    .iter()
+                    .for_each(|l| links[*l].count_by_class(classes.groups().clone()));
+            }
+        }
     }
 
     /// Port of a switch of link `l`; `None` if it shares no buffer.
@@ -104,9 +143,11 @@ impl Switches {
     #[inline]
     pub(super) fn admit(&mut self, port: Port, link: &mut Link, now: Time, packet: &mut Packet) {
         let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
-        if switch.buffer.admits(place, packet.len) {
+        if switch.classes.is_some() {
+            switch.admit_by_class(place, link, now, packet);
+        } else if switch.buffer.admits(place, packet.len) {
             link.push_copy(now, packet);
-            switch.note(place, link);
+            switch.note_one_queue(place, link);
         } else {
             link.refuse(now, *packet);
         }
@@ -123,13 +164,16 @@ impl Switches {
         packet: &mut Packet,
     ) -> Option<(Time, Ecn)> {
         let (switch, place) = (&mut self.all[port.switch as usize], port.place as usize);
+        if switch.classes.is_some() {
+            return switch.send_by_class(place, link, now, packet);
+        }
         if !switch.buffer.admits(place, packet.len) {
             link.refuse(now, *packet);
             link.take_dropped();
             return None;
         }
         let sent = link.send(now, packet);
-        switch.note(place, link);
+        switch.note_one_queue(place, link);
         sent
     }
 
@@ -137,7 +181,11 @@ impl Switches {
     pub(super) fn reset_stats(&mut self, links: &[Link]) {
         for switch in &mut self.all {
             for place in 0..switch.links.len() {
-                switch.note(place, &links[switch.links[place]]);
+                let link = &links[switch.links[place]];
+                switch.note(place, link);
+                if let Some(classes) = &mut switch.classes {
+                    classes.reset_stats(place, link);
+                }
             }
             switch.buffer.reset_peaks();
         }
@@ -146,16 +194,26 @@ impl Switches {
     /// Adds the counters of `link`, which has the index `l`, to its summary if it is a port.
     pub(super) fn summarise_port(&self, l: usize, link: &mut Link, row: &mut Json) {
         if let Some(Port { switch, place }) = self.port(l) {
-            let peak = self.all[switch as usize].buffer.peak_of(place as usize);
+            let (switch, place) = (&self.all[switch as usize], place as usize);
+            let peak = match &switch.classes {
+                None => switch.buffer.peak_of(place),
+                Some(classes) => classes.peak_of(place),
+            };
             row["dropped_buffer_packets"] =
                 link.stats().dropped_for(DropReason::SharedBuffer).into();
             row["queue_max_bytes"] = peak.into();
         }
     }
 
-    /// Summaries of all switches, in the order of the scenario.
-    pub(super) fn summaries(&self) -> impl Iterator<Item = Json> {
-        self.all.iter().map(|switch| json!({ "buffer_max_bytes": switch.buffer.peak() }))
+    /// Summaries of all switches, in the order of `scenario`.
+    pub(super) fn summaries(&self, scenario: &Scenario) -> impl Iterator<Item = Json> {
+        self.all.iter().zip(&*scenario.switches).map(|(switch, def)| {
+            let mut row = json!({ "buffer_max_bytes": switch.buffer.peak() });
+            if let Some(classes) = &switch.classes {
+                row["classes"] = classes.summary(def, &switch.buffer);
+            }
+            row
+        })
     }
 
     /// Switches for each of `parts` parts of a simulation: each has those whose links it owns.
@@ -174,11 +232,11 @@ impl Switches {
 
 impl Simulation {
     /// Advances the ports of the switch of `port` whose next dequeue is due at `now`, if packets of
-    /// `len` bytes in all need the exact bytes in the buffer.
+    /// `class` and of `len` bytes in all need the exact bytes in the buffer.
     #[inline]
-    pub(super) fn free_buffer(&mut self, port: Port, now: Time, len: u32) {
+    pub(super) fn free_buffer(&mut self, port: Port, class: u16, now: Time, len: u32) {
         let switch = &self.switches.all[port.switch as usize];
-        if switch.needs_counts(port.place as usize, now, len) {
+        if switch.needs_counts(port.place as usize, class, now, len) {
             self.advance_ports(port.switch as usize, now);
         }
     }
