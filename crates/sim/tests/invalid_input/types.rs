@@ -142,7 +142,7 @@ fn small() -> Value {
                     "delay_min": "10ms", "delay_max": "20ms"}},
             "h0-h1": {"rate": "1mbit"}, "h1-h0": {"rate": "1mbit"}
         },
-        "switches": {"tor": {"buffer": "4MB", "ports": ["up", "air"]}},
+        "switches": {"tor": {"buffer": "4MB", "ports": ["up", "air"], "classes": {"EF": {}}}},
         "flows": [
             {"name": "bulk", "count": 2, "source": {"name": "bulk"}, "tcp": {"name": "reno"},
              "path": ["up", "air"], "return_path": ["cell"], "rtt": "40ms", "class": 3},
@@ -186,6 +186,7 @@ fn places(table: &Table) -> &'static [(&'static str, &'static str)] {
         }
         "warm_from" => &[("/warm_from", "warm_from")],
         "switches.NAME" => &[("/switches/tor", "switches.tor")],
+        "switches.NAME.classes.CLASS" => &[("/switches/tor/classes/EF", "switches.tor.classes.EF")],
         "flows" => {
             &[("/flows/0", "flows.bulk"), ("/flows/2", "flows.call"), ("/flows/3", "flows.web")]
         }
