@@ -35,6 +35,7 @@
 //!   `red` and `xcp`. Tail drop is in every build.
 //! - `shaped-links`: links with [`Opportunities`], a [`TokenBucket`], an [`Overhead`], or outages.
 //! - `batches`: sojourn times counted in batches, for simulations of many links.
+//! - `class-bytes`: [`Link::count_by_class`], for a [`SharedBuffer`] with a queue per class.
 //! - `telemetry`: [`Link::enable_telemetry`], for senders that read the state of links.
 //! - `tc`: the words of `tc` of Linux, with `cake` and `classful`.
 //! - `full`: all of these.

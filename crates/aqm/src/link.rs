@@ -17,6 +17,7 @@ use core::mem::offset_of;
 #[cfg(feature = "shaped-links")]
 mod bucket;
 mod changes;
+#[cfg(feature = "class-bytes")]
 mod class_bytes;
 mod fallible;
 #[cfg(feature = "shaped-links")]

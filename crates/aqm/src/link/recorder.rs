@@ -1,6 +1,7 @@
 //! Records of the packets of a link: rows of the packet log, telemetry, and bytes by class.
 
 use super::Link;
+#[cfg(feature = "class-bytes")]
 use super::class_bytes::ClassBytes;
 use crate::context::Dropped;
 use crate::packet::Packet;
@@ -48,12 +49,14 @@ pub(super) struct Recorder {
     #[cfg(feature = "telemetry")]
     telemetry: Option<HopQueue>,
     /// Bytes in the queue by class.
+    #[cfg(feature = "class-bytes")]
     pub(super) classes: Option<ClassBytes>,
 }
 
 impl Recorder {
     /// Counts `packet`, which arrives at `now` at a discipline that may change its class if
     /// `changes_class`.
+    #[cfg(feature = "class-bytes")]
     pub(super) fn on_enqueue(&mut self, now: Time, packet: &Packet, changes_class: bool) {
         if let Some(classes) = &mut self.classes {
             classes.on_enqueue(now, packet, changes_class);
@@ -62,6 +65,7 @@ impl Recorder {
 
     /// Logs `packet`, whose transmission starts at `at`.
     pub(super) fn on_departure(&mut self, at: Time, packet: &Packet) {
+        #[cfg(feature = "class-bytes")]
         if let Some(classes) = &mut self.classes {
             classes.on_leave(packet);
         }
@@ -84,6 +88,7 @@ impl Recorder {
 
     /// Records a drop.
     pub(super) fn on_drop(&mut self, dropped: &Dropped) {
+        #[cfg(feature = "class-bytes")]
         if let Some(classes) = &mut self.classes {
             classes.on_leave(&dropped.packet);
         }
@@ -94,6 +99,7 @@ impl Recorder {
     }
 
     /// Bytes in the queue by class, if they are counted.
+    #[cfg(feature = "class-bytes")]
     pub(super) fn classes(&self) -> Option<&ClassBytes> {
         self.classes.as_ref()
     }

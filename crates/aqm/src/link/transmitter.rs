@@ -54,6 +54,7 @@ pub struct Transmitter {
     pub(super) drops_while_down: bool,
     /// Length from which a packet takes the slow path of `receive`: [`LEN_MAX`], which panics, or
     /// 0 if packets are recorded at enqueue. So a link that records none has no further test.
+    #[cfg(feature = "class-bytes")]
     slow_len: u32,
 
     pub(super) stats: LinkStats,
@@ -108,6 +109,7 @@ impl Transmitter {
             delayed: false,
             may_change: false,
             drops_while_down: false,
+            #[cfg(feature = "class-bytes")]
             slow_len: LEN_MAX,
             stats: LinkStats::default(),
             in_flight: VecDeque::new(),
@@ -131,9 +133,12 @@ impl Transmitter {
         now: Time,
         packet: &mut Packet,
     ) -> (Time, Option<Ecn>) {
+        #[cfg(feature = "class-bytes")]
         if packet.len >= self.slow_len {
             self.record_arrival(now, packet, qdisc.changes_class());
         }
+        #[cfg(not(feature = "class-bytes"))]
+        assert!(packet.len < LEN_MAX, "a packet is shorter than 2^30 bytes");
         self.advance(qdisc, now);
         packet.arrived = now;
         let Packet { len, body, ecn, .. } = *packet;
@@ -171,6 +176,7 @@ impl Transmitter {
     ///
     /// # Panics
     /// If it has [`LEN_MAX`] bytes or more.
+    #[cfg(feature = "class-bytes")]
     #[cold]
     #[inline(never)]
     fn record_arrival(&mut self, now: Time, packet: &Packet, changes_class: bool) {
@@ -181,6 +187,7 @@ impl Transmitter {
     }
 
     /// Records packets at enqueue from now on.
+    #[cfg(feature = "class-bytes")]
     pub(super) fn record_enqueued(&mut self) {
         self.slow_len = 0;
     }
@@ -335,6 +342,7 @@ impl Transmitter {
     #[cold]
     pub(super) fn drop_at_arrival(&mut self, packet: Packet, why: DropReason) {
         self.stats.on_enqueue(packet.arrived, packet.len);
+        #[cfg(feature = "class-bytes")]
         self.record_arrival(packet.arrived, &packet, false);
         let before = self.dropped.len();
         self.context(packet.arrived).drop(packet, why);

@@ -81,8 +81,8 @@ impl ConnectionView {
         let access = self.values().access;
         if !matches!(access, Access::Window | Access::RateSample | Access::Start) {
             let text = "cwnd can be set in on_ack, on_delivered, on_ecn_feedback, on_established, \
-                        on_rate_sample, on_recovered and on_telemetry only; after a loss, mark or timeout the sender sets it \
-                        itself, from ssthresh";
+                        on_rate_sample, on_recovered and on_telemetry only; after a loss, mark or \
+                        timeout the sender sets it itself, from ssthresh";
             return Err(PyAttributeError::new_err(text));
         }
         let cwnd = self.bytes("cwnd", value)?;
@@ -244,8 +244,8 @@ impl ConnectionView {
         self.rate("newly_lost", |rates| rates.newly_lost)
     }
 
-    /// Payload newly acknowledged (in `on_delivered` and `on_rate_sample` newly delivered), bytes; 0
-    /// in methods that no ack causes.
+    /// Payload newly acknowledged (in `on_delivered` and `on_rate_sample` newly delivered), bytes;
+    /// 0 in methods that no ack causes.
     #[getter]
     fn acked(&self) -> u64 {
         self.values().acked

@@ -60,8 +60,8 @@ pub struct ConnectionRecord {
     pub rng: usize,
     /// 1 after an exception.
     pub error: i64,
-    /// 1 if the threshold may be set, 2 if the window may, too, 3 if only the window may, 4 as 2 and
-    /// that the control limits itself.
+    /// 1 if the threshold may be set, 2 if the window may, too, 3 if only the window may, 4 as 2
+    /// and that the control limits itself.
     pub access: i64,
     /// Number of links in [`LinksRecord`].
     pub links: i64,
