@@ -1,8 +1,6 @@
 //! Bytes in the queue of a link by group of classes, counted at enqueue, dequeue and drop, so that
 //! they are exact with every discipline.
 
-use super::Link;
-use super::recorder::Recorder;
 use crate::class_groups::ClassGroups;
 use crate::packet::Packet;
 use crate::snapshot::Snapshot;
@@ -23,8 +21,14 @@ pub(super) struct ClassBytes {
 }
 
 impl ClassBytes {
-    fn new(groups: ClassGroups) -> ClassBytes {
+    /// Starts with an empty queue.
+    pub(super) fn new(groups: ClassGroups) -> ClassBytes {
         ClassBytes { bytes: vec![0; groups.count()], groups, changed: BTreeMap::new() }
+    }
+
+    /// Bytes of each group.
+    pub(super) fn bytes(&self) -> &[u64] {
+        &self.bytes
     }
 
     /// Counts `packet`, which arrives at `now` at a discipline that may change its class if
@@ -48,52 +52,10 @@ impl ClassBytes {
     }
 }
 
-impl Link {
-    /// Starts to count the bytes in the queue by group of classes, for a
-    /// [`SharedBuffer`](crate::SharedBuffer) with a queue per class.
-    ///
-    /// A packet counts as of the class that it has when it arrives. Packets of a discipline that
-    /// [changes classes](crate::Qdisc::changes_class) are recognised by arrival time and body:
-    /// those that arrive together must have different bodies.
-    ///
-    /// ```
-    /// use sojourn_aqm::{ClassGroups, Link, LinkSpec, Packet, Pcg, Rate, Span, Time, build_text};
-    ///
-    /// let spec = LinkSpec::new(Rate(8_000_000), Span::ZERO); // a byte per microsecond
-    /// let mut link = Link::new(spec, build_text("droptail", spec.rate)?.qdisc, Pcg::new(1))?;
-    /// link.count_by_class(ClassGroups::new(&[46..=46])?);
-    /// for (class, len) in [(0, 1000), (46, 200), (8, 1000), (46, 200)] {
-    ///     link.push(Time::ZERO, Packet { class, len, ..Packet::default() });
-    /// }
-    /// // The first packet is in transmission.
-    /// assert_eq!(link.queued_bytes_by_class(), [1000, 400]);
-    /// link.advance(Time(1_000_000));
-    /// assert_eq!(link.queued_bytes_by_class(), [1000, 200]);
-    /// # Ok::<(), sojourn_aqm::Error>(())
-    /// ```
-    ///
-    /// # Panics
-    /// If a packet has already arrived.
-    pub fn count_by_class(&mut self, groups: ClassGroups) {
-        assert!(self.is_unused(), "`count_by_class` must be called before the first packet");
-        let counts = ClassBytes::new(groups);
-        self.transmitter.recorder.get_or_insert_default().classes = Some(counts);
-        self.transmitter.record_enqueued();
-    }
-
-    /// Bytes in the queue by group of classes at the time of the last call, without the packet in
-    /// transmission. Their sum is [`Link::queued_bytes`]. Empty without [`Link::count_by_class`].
-    #[inline]
-    pub fn queued_bytes_by_class(&self) -> &[u64] {
-        let recorder = self.transmitter.recorder.as_deref();
-        recorder.and_then(Recorder::classes).map_or(&[], |classes| &classes.bytes)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::link::LinkSpec;
+    use crate::link::{Link, LinkSpec};
     use crate::units::{Rate, Span};
     use std::prelude::v1::*;
 

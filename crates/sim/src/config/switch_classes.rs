@@ -1,6 +1,5 @@
 //! Classes of packets with queues of their own in the shared buffer of a switch.
 
-use super::switches::SwitchConfig;
 use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use serde_json::{Map, Value as Json};
@@ -45,11 +44,11 @@ impl SwitchClass {
         if first == last { first.to_string() } else { format!("{first}-{last}") }
     }
 
-    /// Threshold and reserve, as of `switch` where this class has none.
-    pub(super) fn share(&self, switch: &SwitchConfig) -> QueueShare {
+    /// Threshold and reserve, as of `others`, the packets of no class, where this class has none.
+    pub(super) fn share(&self, others: QueueShare) -> QueueShare {
         QueueShare::new(
-            self.keys.alpha.unwrap_or_else(|| switch.alpha()),
-            self.keys.reserve.unwrap_or_else(|| switch.reserve()),
+            self.keys.alpha.unwrap_or(others.alpha),
+            self.keys.reserve.unwrap_or(others.reserve),
         )
     }
 

@@ -81,7 +81,7 @@ impl SwitchConfig {
     fn try_build(&self) -> Result<SharedBuffer> {
         let SwitchKeys { buffer, alpha, reserve } = self.keys;
         let others = QueueShare::new(alpha, reserve);
-        let classes = self.classes.iter().map(|class| class.share(self));
+        let classes = self.classes.iter().map(|class| class.share(others));
         let of_port: Vec<QueueShare> = std::iter::once(others).chain(classes).collect();
         SharedBuffer::with_shares(buffer, &of_port.repeat(self.ports.len()))
     }
