@@ -1,33 +1,12 @@
 //! Bytes in the queue by class with every discipline, compared with a set of the packets that are
 //! in the queue by the packet log.
 
-use crate::cases::Case;
+use crate::link::{SPEC, of_kind};
 use crate::{each, link};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
-use sojourn_aqm::{
-    ClassGroups, Link, LinkSpec, LogEntry, Opportunities, Packet, Pcg, Rate, Span, TcpFlags, Time,
-    TokenBucket,
-};
+use sojourn_aqm::{ClassGroups, Link, LinkSpec, LogEntry, Packet, Pcg, Rate, Span, TcpFlags, Time};
 use std::collections::BTreeMap;
-
-const SPEC: LinkSpec = LinkSpec::new(Rate(7_777_777), Span::us(12_345));
-
-/// A link of one of four kinds: rate, changeable rate, token bucket, delivery opportunities.
-fn build(case: &Case, kind: u32) -> Link {
-    let mut link = Link::new(SPEC, case.build().qdisc, Pcg::new(3)).unwrap();
-    match kind % 4 {
-        1 => link.may_change(),
-        2 => link.set_bucket(TokenBucket::new(sojourn_aqm::Bytes(5_000))),
-        3 => {
-            let moments = (1..40).map(|i| Span::us(i * 1_900)).collect();
-            link.set_opportunities(Opportunities::new(moments, 1504, 4).unwrap());
-        }
-        _ => {}
-    }
-    link.enable_packet_log();
-    link
-}
 
 fn groups() -> ClassGroups {
     ClassGroups::new(&[0..=0, 46..=46, 8..=23]).unwrap()
@@ -76,7 +55,7 @@ impl Model {
 fn bytes_by_class_are_those_of_the_packets_in_the_queue() {
     each(1, |case, rng| {
         for kind in 0..4 {
-            let (mut link, mut model) = (build(case, kind), Model::default());
+            let (mut link, mut model) = (of_kind(case, kind), Model::default());
             link.count_by_class(groups());
             for (i, (at, packet)) in arrivals(rng, 300).into_iter().enumerate() {
                 model.0.insert(packet.body, (packet.class, packet.len));
@@ -124,7 +103,7 @@ fn counting_by_class_changes_nothing_else() {
 fn a_loaded_link_continues_to_count() {
     each(1, |case, rng| {
         let kind = rng.next_u32();
-        let (mut link, mut model) = (build(case, kind), Model::default());
+        let (mut link, mut model) = (of_kind(case, kind), Model::default());
         link.count_by_class(groups());
         for (i, (at, packet)) in arrivals(rng, 300).into_iter().enumerate() {
             model.0.insert(packet.body, (packet.class, packet.len));
@@ -133,7 +112,7 @@ fn a_loaded_link_continues_to_count() {
             if i % 100 == 50 {
                 let bytes = link.save().unwrap();
                 // The target does not count before: the state has everything.
-                link = build(case, kind);
+                link = of_kind(case, kind);
                 link.load(&bytes).unwrap();
                 model.check(&mut link);
             }

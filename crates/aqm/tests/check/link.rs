@@ -6,16 +6,32 @@ use crate::{each, packet};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::{
-    Backlog, Context, DropReason, Ecn, Link, LinkSpec, LinkStats, LogEntry, Packet, Qdisc, RUN_MAX,
-    Rate, Served, Setting, Snapshot, Span, Time,
+    Backlog, Bytes, Context, DropReason, Ecn, Link, LinkSpec, LinkStats, LogEntry, Opportunities,
+    Packet, Pcg, Qdisc, RUN_MAX, Rate, Served, Setting, Snapshot, Span, Time, TokenBucket,
 };
 use std::collections::BTreeMap;
 
 /// Rate that divides no packet size, so that the remainder of every transmission matters.
-const SPEC: LinkSpec = LinkSpec::new(Rate(7_777_777), Span::us(12_345));
+pub const SPEC: LinkSpec = LinkSpec::new(Rate(7_777_777), Span::us(12_345));
 
 pub fn link(case: &Case, seed: u64) -> Link {
     let mut link = Link::new(SPEC, case.build().qdisc, Pcg64Mcg::seed_from_u64(seed)).unwrap();
+    link.enable_packet_log();
+    link
+}
+
+/// A link of one of four kinds: rate, changeable rate, token bucket, delivery opportunities.
+pub fn of_kind(case: &Case, kind: u32) -> Link {
+    let mut link = Link::new(SPEC, case.build().qdisc, Pcg::new(3)).unwrap();
+    match kind % 4 {
+        1 => link.may_change(),
+        2 => link.set_bucket(TokenBucket::new(Bytes(5_000))),
+        3 => {
+            let moments = (1..40).map(|i| Span::us(i * 1_900)).collect();
+            link.set_opportunities(Opportunities::new(moments, 1504, 4).unwrap());
+        }
+        _ => {}
+    }
     link.enable_packet_log();
     link
 }

@@ -2,34 +2,14 @@
 //! their states, which have everything, and what they send, drop, log and show.
 
 use crate::cases::Case;
+use crate::link::{SPEC, of_kind};
 use crate::{each, link};
 use rand_core::{Rng, SeedableRng};
 use rand_pcg::Pcg64Mcg;
 use sojourn_aqm::snapshot::Reader;
 use sojourn_aqm::wire::{Chance, Impairments, Jitter, LossModel, Reorder};
-use sojourn_aqm::{
-    Ecn, FlowHeader, Link, LinkSpec, Opportunities, Packet, Pcg, Rate, Snapshot, Span, TcpFlags,
-    Time, TimedLink, TokenBucket,
-};
+use sojourn_aqm::{Ecn, FlowHeader, Link, Packet, Rate, Snapshot, Span, TcpFlags, Time, TimedLink};
 use std::cell::Cell;
-
-const SPEC: LinkSpec = LinkSpec::new(Rate(7_777_777), Span::us(12_345));
-
-/// A link of one of four kinds: rate, changeable rate, token bucket, delivery opportunities.
-fn build(case: &Case, kind: u32) -> Link {
-    let mut link = Link::new(SPEC, case.build().qdisc, Pcg::new(3)).unwrap();
-    match kind % 4 {
-        1 => link.may_change(),
-        2 => link.set_bucket(TokenBucket::new(sojourn_aqm::Bytes(5_000))),
-        3 => {
-            let moments = (1..40).map(|i| Span::us(i * 1_900)).collect();
-            link.set_opportunities(Opportunities::new(moments, 1504, 4).unwrap());
-        }
-        _ => {}
-    }
-    link.enable_packet_log();
-    link
-}
 
 /// Arrivals with everything that disciplines read: hosts, classes, acknowledgements, departure
 /// times and headers of XCP.
@@ -72,18 +52,18 @@ fn a_loaded_link_continues_as_the_saved_one() {
         let kind = rng.next_u32();
         let arrivals = arrivals(rng, 900);
         let (before, after) = arrivals.split_at(rng.next_u32() as usize % arrivals.len());
-        let mut whole = build(case, kind);
+        let mut whole = of_kind(case, kind);
         let headers = FlowHeader::default();
         (0..6).for_each(|flow| whole.describe_flow(flow, &headers));
         offer(&mut whole, before);
         let bytes = whole.save().unwrap();
         assert_eq!(whole.save().unwrap(), bytes, "saving changes nothing");
 
-        let mut loaded = build(case, kind);
+        let mut loaded = of_kind(case, kind);
         loaded.load(&bytes).unwrap();
         assert!(loaded.save().unwrap() == bytes, "the state is complete");
         // Into a link that has been used as well.
-        let mut used = build(case, kind);
+        let mut used = of_kind(case, kind);
         offer(&mut used, &arrivals[..arrivals.len() / 2]);
         used.load(&bytes).unwrap();
         assert!(used.save().unwrap() == bytes, "nothing is left of the earlier state");
@@ -102,14 +82,14 @@ fn changed_parameters_are_in_a_snapshot() {
     each(3, |case, rng| {
         let arrivals = arrivals(rng, 400);
         let (before, after) = arrivals.split_at(200);
-        let mut whole = build(case, 1);
+        let mut whole = of_kind(case, 1);
         offer(&mut whole, before);
         let preset = Case::new(case.entry, &[]);
         let now = whole.now();
         if !whole.reconfigure(now, preset.build().qdisc) {
             return;
         }
-        let mut loaded = build(case, 1);
+        let mut loaded = of_kind(case, 1);
         loaded.load(&whole.save().unwrap()).unwrap();
         assert_eq!(offer(&mut loaded, after), offer(&mut whole, after));
         changed.set(changed.get() + 1);
@@ -120,7 +100,7 @@ fn changed_parameters_are_in_a_snapshot() {
 #[test]
 fn damaged_bytes_give_an_error() {
     each(0, |case, rng| {
-        let mut link = build(case, 0);
+        let mut link = of_kind(case, 0);
         offer(&mut link, &arrivals(rng, 200));
         let bytes = link.save().unwrap();
         for _ in 0..8 {
@@ -131,7 +111,7 @@ fn damaged_bytes_give_an_error() {
             } else {
                 damaged[place] ^= 1 << (rng.next_u32() % 8);
             }
-            let error = build(case, 0).load(&damaged).expect_err("the checksum differs");
+            let error = of_kind(case, 0).load(&damaged).expect_err("the checksum differs");
             assert_eq!(error.path(), "snapshot", "{error}");
         }
     });
@@ -141,7 +121,7 @@ fn damaged_bytes_give_an_error() {
 #[test]
 fn wrong_bytes_behind_a_correct_checksum_cause_no_panic() {
     each(0, |case, rng| {
-        let mut link = build(case, 0);
+        let mut link = of_kind(case, 0);
         offer(&mut link, &arrivals(rng, 200));
         let mut out = sojourn_aqm::snapshot::Writer::default();
         link.save_to(&mut out).unwrap();
@@ -158,7 +138,7 @@ fn wrong_bytes_behind_a_correct_checksum_cause_no_panic() {
                 }
             }
             let mut input = Reader::new(&wrong);
-            let _ = build(case, 0).load_from(&mut input).and_then(|()| input.finish());
+            let _ = of_kind(case, 0).load_from(&mut input).and_then(|()| input.finish());
         }
     });
 }
@@ -166,9 +146,9 @@ fn wrong_bytes_behind_a_correct_checksum_cause_no_panic() {
 #[test]
 fn other_links_and_versions_are_refused() {
     let case = |name| Case::new(sojourn_aqm::registry::find(name).unwrap(), &[]);
-    let bytes = build(&case("codel"), 0).save().unwrap();
+    let bytes = of_kind(&case("codel"), 0).save().unwrap();
     let message = |name, bytes: &[u8]| {
-        let error = build(&case(name), 0).load(bytes).unwrap_err();
+        let error = of_kind(&case(name), 0).load(bytes).unwrap_err();
         error.to_string()
     };
     assert!(message("pie", &bytes).contains("another discipline"), "{}", message("pie", &bytes));
