@@ -3,10 +3,10 @@
 use super::compiled_control::{CompiledControl, NativeControl};
 use super::control::{Code, Control};
 use super::failure;
-use super::params::{COMPILED, Description, Number, SOURCE};
+use super::params::{COMPILED, Description, Number};
 use super::params::{flag_row, read_values, take_compiled};
 use super::values::{RateValues, Values};
-use super::{error_of, intern, is_custom, module};
+use super::{describe, error_of, intern, is_custom, module};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -27,12 +27,8 @@ fn read(
     name: &'static str,
     settings: &[(&str, Setting<'_>)],
 ) -> Result<ExternalParams> {
-    let version = settings.iter().find(|(key, _)| *key == SOURCE);
-    let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
-    let described = module(py)
-        .and_then(|m| m.call_method1("describe_control", (name, version)))
-        .and_then(|description| description.extract::<ControlClass>());
-    let ControlClass { parameters, recovery, traits } = described.map_err(|e| error_of(&e))?;
+    let ControlClass { parameters, recovery, traits } =
+        describe(py, "describe_control", name, settings)?;
     let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
     let mut known = CommonParams::default().table();

@@ -149,6 +149,19 @@ fn error_of(error: &PyErr) -> Error {
     })
 }
 
+/// Calls `function` of Python for the version of the class `name` that `settings` select.
+fn describe<'py, T: FromPyObjectOwned<'py>>(
+    py: Python<'py>,
+    function: &str,
+    name: &str,
+    settings: &[(&str, Setting<'_>)],
+) -> Result<T> {
+    let version = settings.iter().find(|(key, _)| *key == SOURCE);
+    let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
+    let described = module(py).and_then(|m| m.call_method1(function, (name, version)));
+    described.and_then(|d| d.extract().map_err(Into::into)).map_err(|e| error_of(&e))
+}
+
 /// Class of a discipline in Python; its versions (after edits) share the name.
 #[derive(Debug)]
 struct PythonClass {
@@ -158,13 +171,8 @@ struct PythonClass {
 impl PythonClass {
     /// Returns the parameters of the version of the class that `settings` name.
     fn params(&self, settings: &[(&str, Setting<'_>)]) -> Result<QueueParams> {
-        let source = settings.iter().find(|(key, _)| *key == SOURCE);
-        let source = source.map(|(_, value)| value.to_string().trim_matches('"').to_string());
-        let description = Python::attach(|py| {
-            let described = module(py)?.call_method1("describe", (self.name, source))?;
-            described.extract::<params::Description>()
-        });
-        let inner = ClassParams::new(self.name, description.map_err(|e| error_of(&e))?)?;
+        let described = Python::attach(|py| describe(py, "describe", self.name, settings))?;
+        let inner = ClassParams::new(self.name, described)?;
         let mut params = QueueParams { outer: SingleParams::default(), inner };
         settings.iter().try_for_each(|(name, value)| params.set(name, *value))?;
         Ok(params)

@@ -4,10 +4,10 @@ use super::arrival::ArrivalsView;
 use super::borrowed::lend;
 use super::compiled_source::{CompiledSource, NativeSource};
 use super::failure;
-use super::params::{COMPILED, Description, Number, SOURCE};
+use super::params::{COMPILED, Description, Number};
 use super::params::{flag_row, read_values, take_compiled};
 use super::snapshot::{in_place, load_object, save_object};
-use super::{error_of, intern, is_custom, module};
+use super::{describe, error_of, intern, is_custom, module};
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -35,12 +35,8 @@ fn read(
     name: &'static str,
     settings: &[(&str, Setting<'_>)],
 ) -> Result<ExternalSource> {
-    let version = settings.iter().find(|(key, _)| *key == SOURCE);
-    let version = version.map(|(_, value)| value.to_string().trim_matches('"').to_string());
-    let described = module(py)
-        .and_then(|m| m.call_method1("describe_source", (name, version)))
-        .and_then(|description| description.extract::<(Description, bool)>());
-    let (class, connections) = described.map_err(|e| error_of(&e))?;
+    let (class, connections): (Description, bool) =
+        describe(py, "describe_source", name, settings)?;
     let times = ExternalTimes::default();
     let (compiled, own) = take_compiled(settings)?;
     let flag = flag_row(COMPILED, compiled);
