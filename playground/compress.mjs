@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { brotliCompressSync, constants } from "node:zlib";
 
 /** Largest sizes of the compressed parts of the module, bytes. Lower them when it gets smaller. */
-const MODULE_MAX = { "sojourn.wasm": 450_000, "rest.wasm": 292_000 };
+const MODULE_MAX = { "sojourn.wasm": 450_000, "rest.wasm": 286_000 };
 
 const FOLDER = new URL("dist/", import.meta.url);
 for (const entry of readdirSync(FOLDER, { recursive: true, withFileTypes: true })) {

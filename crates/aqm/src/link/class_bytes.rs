@@ -5,7 +5,7 @@ use crate::class_groups::ClassGroups;
 use crate::packet::Packet;
 use crate::snapshot::Snapshot;
 use crate::units::Time;
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -15,15 +15,15 @@ pub(super) struct ClassBytes {
     groups: ClassGroups,
     /// Bytes of each group.
     bytes: Vec<u64>,
-    /// Group of each packet in the queue whose class the discipline may have changed, by arrival
-    /// time and body.
-    changed: BTreeMap<(Time, u32), u16>,
+    /// Arrival time, body and group of each packet in the queue whose class the discipline may have
+    /// changed, in the order of arrival.
+    changed: VecDeque<(Time, u32, usize)>,
 }
 
 impl ClassBytes {
     /// Starts with an empty queue.
     pub(super) fn new(groups: ClassGroups) -> ClassBytes {
-        ClassBytes { bytes: vec![0; groups.count()], groups, changed: BTreeMap::new() }
+        ClassBytes { bytes: vec![0; groups.count()], groups, changed: VecDeque::new() }
     }
 
     /// Bytes of each group.
@@ -37,18 +37,23 @@ impl ClassBytes {
         let group = self.groups.group_of(packet.class);
         self.bytes[group] += u64::from(packet.len);
         if changes_class {
-            self.changed.insert((now, packet.body), u16::try_from(group).expect("groups are few"));
+            self.changed.push_back((now, packet.body, group));
         }
     }
 
     /// Stops to count `packet`, which is sent or dropped.
     pub(super) fn on_leave(&mut self, packet: &Packet) {
-        let known = match self.changed.is_empty() {
-            true => None,
-            false => self.changed.remove(&(packet.arrived, packet.body)),
-        };
-        let group = known.map_or_else(|| self.groups.group_of(packet.class), usize::from);
+        let group = self.take(packet).unwrap_or_else(|| self.groups.group_of(packet.class));
         self.bytes[group] -= u64::from(packet.len);
+    }
+
+    /// Removes `packet` from `changed` and returns its group; `None` if it is not there.
+    fn take(&mut self, packet: &Packet) -> Option<usize> {
+        let first = self.changed.partition_point(|(at, ..)| *at < packet.arrived);
+        let mut together =
+            self.changed.iter().skip(first).take_while(|(at, ..)| *at == packet.arrived);
+        let place = together.position(|(_, body, _)| *body == packet.body)?;
+        self.changed.remove(first + place).map(|(.., group)| group)
     }
 }
 

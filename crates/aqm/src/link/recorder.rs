@@ -52,7 +52,7 @@ pub(super) struct Recorder {
     telemetry: Option<HopQueue>,
     /// Bytes in the queue by class.
     #[cfg(feature = "class-bytes")]
-    pub(super) classes: Option<ClassBytes>,
+    classes: Option<ClassBytes>,
 }
 
 impl Recorder {
@@ -98,12 +98,6 @@ impl Recorder {
             let Dropped { packet, at, reason } = *dropped;
             log.push(LogEntry { packet, left: at, why: Some(reason) });
         }
-    }
-
-    /// Bytes in the queue by class, if they are counted.
-    #[cfg(feature = "class-bytes")]
-    pub(super) fn classes(&self) -> Option<&ClassBytes> {
-        self.classes.as_ref()
     }
 
     /// Packet log, if there is one.
@@ -153,6 +147,49 @@ impl Link {
     #[cfg(feature = "telemetry")]
     pub fn pop_telemetry(&mut self) -> Option<HopTelemetry> {
         self.transmitter.recorder.as_mut()?.telemetry.as_mut()?.hops.pop_front()
+    }
+}
+
+#[cfg(feature = "class-bytes")]
+impl Link {
+    /// Starts to count the bytes in the queue by group of classes, for a
+    /// [`SharedBuffer`](crate::SharedBuffer) with a queue per class.
+    ///
+    /// A packet counts as of the class that it has when it arrives. Packets of a discipline that
+    /// [changes classes](crate::Qdisc::changes_class) are recognised by arrival time and body:
+    /// those that arrive together must have different bodies.
+    ///
+    /// ```
+    /// use sojourn_aqm::{ClassGroups, Link, LinkSpec, Packet, Pcg, Rate, Span, Time, build_text};
+    ///
+    /// let spec = LinkSpec::new(Rate(8_000_000), Span::ZERO); // a byte per microsecond
+    /// let mut link = Link::new(spec, build_text("droptail", spec.rate)?.qdisc, Pcg::new(1))?;
+    /// link.count_by_class(ClassGroups::new(&[46..=46])?);
+    /// for (class, len) in [(0, 1000), (46, 200), (8, 1000), (46, 200)] {
+    ///     link.push(Time::ZERO, Packet { class, len, ..Packet::default() });
+    /// }
+    /// // The first packet is in transmission.
+    /// assert_eq!(link.queued_bytes_by_class(), [1000, 400]);
+    /// link.advance(Time(1_000_000));
+    /// assert_eq!(link.queued_bytes_by_class(), [1000, 200]);
+    /// # Ok::<(), sojourn_aqm::Error>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If a packet has already arrived.
+    pub fn count_by_class(&mut self, groups: ClassGroups) {
+        assert!(self.is_unused(), "`count_by_class` must be called before the first packet");
+        let counts = ClassBytes::new(groups);
+        self.transmitter.recorder.get_or_insert_default().classes = Some(counts);
+        self.transmitter.record_enqueued();
+    }
+
+    /// Bytes in the queue by group of classes at the time of the last call, without the packet in
+    /// transmission. Their sum is [`Link::queued_bytes`]. Empty without [`Link::count_by_class`].
+    #[inline]
+    pub fn queued_bytes_by_class(&self) -> &[u64] {
+        let recorder = self.transmitter.recorder.as_deref();
+        recorder.and_then(|r| r.classes.as_ref()).map_or(&[], ClassBytes::bytes)
     }
 }
 
@@ -223,48 +260,5 @@ mod tests {
         link.enable_packet_log();
         send(&mut link, 0, 1000);
         assert_eq!(link.pop_telemetry(), None);
-    }
-}
-
-#[cfg(feature = "class-bytes")]
-impl Link {
-    /// Starts to count the bytes in the queue by group of classes, for a
-    /// [`SharedBuffer`](crate::SharedBuffer) with a queue per class.
-    ///
-    /// A packet counts as of the class that it has when it arrives. Packets of a discipline that
-    /// [changes classes](crate::Qdisc::changes_class) are recognised by arrival time and body:
-    /// those that arrive together must have different bodies.
-    ///
-    /// ```
-    /// use sojourn_aqm::{ClassGroups, Link, LinkSpec, Packet, Pcg, Rate, Span, Time, build_text};
-    ///
-    /// let spec = LinkSpec::new(Rate(8_000_000), Span::ZERO); // a byte per microsecond
-    /// let mut link = Link::new(spec, build_text("droptail", spec.rate)?.qdisc, Pcg::new(1))?;
-    /// link.count_by_class(ClassGroups::new(&[46..=46])?);
-    /// for (class, len) in [(0, 1000), (46, 200), (8, 1000), (46, 200)] {
-    ///     link.push(Time::ZERO, Packet { class, len, ..Packet::default() });
-    /// }
-    /// // The first packet is in transmission.
-    /// assert_eq!(link.queued_bytes_by_class(), [1000, 400]);
-    /// link.advance(Time(1_000_000));
-    /// assert_eq!(link.queued_bytes_by_class(), [1000, 200]);
-    /// # Ok::<(), sojourn_aqm::Error>(())
-    /// ```
-    ///
-    /// # Panics
-    /// If a packet has already arrived.
-    pub fn count_by_class(&mut self, groups: ClassGroups) {
-        assert!(self.is_unused(), "`count_by_class` must be called before the first packet");
-        let counts = ClassBytes::new(groups);
-        self.transmitter.recorder.get_or_insert_default().classes = Some(counts);
-        self.transmitter.record_enqueued();
-    }
-
-    /// Bytes in the queue by group of classes at the time of the last call, without the packet in
-    /// transmission. Their sum is [`Link::queued_bytes`]. Empty without [`Link::count_by_class`].
-    #[inline]
-    pub fn queued_bytes_by_class(&self) -> &[u64] {
-        let recorder = self.transmitter.recorder.as_deref();
-        recorder.and_then(Recorder::classes).map_or(&[], ClassBytes::bytes)
     }
 }

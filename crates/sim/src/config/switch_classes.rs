@@ -5,6 +5,7 @@ use crate::parsing::parse::{self, KeyReader};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::params::{Setting, read_checked};
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Bytes;
 use sojourn_aqm::{ClassGroups, QueueShare, dscp};
 use std::ops::RangeInclusive;
@@ -82,7 +83,7 @@ pub(super) fn parse_classes(json: &Json) -> Result<Vec<SwitchClass>> {
     for (name, json) in parse::table(json)? {
         classes.push((name, SwitchClass::parse(name, json).map_err(|e| e.at(name))?));
     }
-    classes.sort_by_key(|(_, class)| *class.range.start());
+    sort_by_key(&mut classes, |(_, class)| *class.range.start());
     for i in 0..classes.len() {
         groups(classes[..=i].iter().map(|(_, class)| class)).map_err(|e| e.at(classes[i].0))?;
     }
@@ -97,10 +98,11 @@ pub(super) fn groups<'a>(classes: impl Iterator<Item = &'a SwitchClass>) -> Resu
 
 /// Canonical JSON form of the classes.
 pub(super) fn canonical(classes: &[SwitchClass]) -> Json {
-    let one = |class: &SwitchClass| {
-        let mut map = Map::new();
-        class.keys.write(&mut map);
-        (class.name(), Json::from(map))
-    };
-    classes.iter().map(one).collect()
+    let mut all = Map::new();
+    for class in classes {
+        let mut keys = Map::new();
+        class.keys.write(&mut keys);
+        all.insert(class.name(), keys.into());
+    }
+    all.into()
 }

@@ -7,6 +7,7 @@ use crate::parsing::keys::table;
 use crate::parsing::parse::{self, KeyReader};
 use serde_json::{Map, Value as Json};
 use sojourn_aqm::error::{Error, Result};
+use sojourn_aqm::sorting::sort_by_key;
 use sojourn_aqm::units::Bytes;
 use sojourn_aqm::{ClassGroups, QueueShare, SharedBuffer};
 use std::collections::BTreeMap;
@@ -68,7 +69,7 @@ impl SwitchConfig {
             list.iter().enumerate().map(port).collect::<Result<Vec<usize>>>()
         });
         let mut ports = ports.map_err(|e| e.at("ports"))?;
-        ports.sort_unstable();
+        sort_by_key(&mut ports, |l| *l);
         let classes = match fields.get("classes") {
             Some(json) => switch_classes::parse_classes(json).map_err(|e| e.at("classes"))?,
             None => Vec::new(),
@@ -154,6 +155,9 @@ pub(super) fn parse_switches(json: &Json, links: &[LinkConfig]) -> Result<Vec<Sw
 
 /// Canonical JSON form of all switches.
 pub(super) fn canonical(switches: &[SwitchConfig], links: &[LinkConfig]) -> Json {
-    let one = |switch: &SwitchConfig| (switch.name.clone(), switch.canonical(links));
-    switches.iter().map(one).collect()
+    let mut all = Map::new();
+    for switch in switches {
+        all.insert(switch.name.clone(), switch.canonical(links));
+    }
+    all.into()
 }

@@ -64,13 +64,14 @@ impl Classes {
     pub(super) fn summary(&self, def: &SwitchConfig, buffer: &SharedBuffer) -> Json {
         let names = def.classes().iter().map(|class| class.name());
         let names = std::iter::once("others".to_string()).chain(names);
-        let row = |(group, name)| {
+        let mut rows = Map::new();
+        for (group, name) in names.enumerate() {
             let queues = (group..self.dropped.len()).step_by(self.groups.count());
             let dropped: u64 = queues.clone().map(|queue| self.dropped[queue]).sum();
             let peak = queues.map(|queue| buffer.peak_of(queue)).max();
-            (name, json!({"dropped_buffer_packets": dropped, "queue_max_bytes": peak}))
-        };
-        names.enumerate().map(row).collect::<Map<String, Json>>().into()
+            rows.insert(name, json!({"dropped_buffer_packets": dropped, "queue_max_bytes": peak}));
+        }
+        rows.into()
     }
 }
 
