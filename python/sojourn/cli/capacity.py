@@ -11,10 +11,12 @@ from sojourn.cli import suggest
 from sojourn.cli.options import (
     Buffer,
     Down,
+    File,
     Flows,
     Force,
     Jobs,
     Json,
+    Plot,
     Rate,
     Rtt,
     Set,
@@ -36,14 +38,7 @@ if TYPE_CHECKING:
 
 
 def capacity(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="scenario: a file (.toml or .json) or a name, like rrul",
-            show_default=False,
-            autocompletion=suggest.scenarios,
-        ),
-    ],
+    file: File,
     vary: Annotated[str, typer.Option(metavar="KEY", help="key to vary, like upload.count")],
     need: Annotated[
         list[str],
@@ -90,7 +85,7 @@ def capacity(
     buffer: Buffer = None,
     flows: Flows = None,
     as_json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")] = None,
+    plot: Plot = None,
     title: Title = None,
     xlabel: XLabel = None,
     ylabel: YLabel = None,

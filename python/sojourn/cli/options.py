@@ -9,9 +9,19 @@ import typer
 
 from sojourn._sojourn import InputError
 from sojourn._util.inputs import near, shown
+from sojourn.cli import suggest
 from sojourn.engines.threads import Threads, count_of
 from sojourn.plotting.style import Look, check
 
+File = Annotated[
+    Path,
+    typer.Argument(
+        help="scenario: a file (.toml or .json) or a name, like rrul",
+        show_default=False,
+        autocompletion=suggest.scenarios,
+    ),
+]
+Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Json = Annotated[bool, typer.Option("--json", help="print a JSON object")]
 Force = Annotated[
     bool, typer.Option("--force", help="write to --out even if it has other contents")

@@ -24,9 +24,11 @@ from sojourn.cli.new import new
 from sojourn.cli.options import (
     Buffer,
     Down,
+    File,
     Flows,
     Force,
     Json,
+    Plot,
     Rate,
     Rtt,
     Set,
@@ -72,15 +74,6 @@ app.command()(playground)
 # Options after the command to run belong to that command.
 app.command(context_settings={"allow_interspersed_args": False})(link_command)
 
-File = Annotated[
-    Path,
-    typer.Argument(
-        help="scenario: a file (.toml or .json) or a name, like rrul",
-        show_default=False,
-        autocompletion=suggest.scenarios,
-    ),
-]
-Plot = Annotated[Path | None, typer.Option(help="write a figure: .png, .pdf or .svg")]
 Seed = Annotated[int | None, typer.Option(help="seed, instead of the scenario's seed")]
 Links = Annotated[
     list[str] | None,

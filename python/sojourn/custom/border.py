@@ -78,10 +78,10 @@ def describe_control(name: str, source: str | None) -> ControlClass:
     digest, cls = _version(name, source, CongestionControl)
     if not hasattr(cls, "on_ack"):
         raise InputError(f"{cls.__name__} has no on_ack, so its window would never grow")
-    for name in ("paced", "pacing"):
-        value = getattr(cls, name)
+    for attribute in ("paced", "pacing"):
+        value = getattr(cls, attribute)
         if not isinstance(value, bool):
-            raise InputError(f"{name}: is {shown(value)}, allowed: True, False")
+            raise InputError(f"{attribute}: is {shown(value)}, allowed: True, False")
     hooks = ("on_telemetry", "on_ecn_feedback", "on_rate_sample")
     telemetry, marks, rates = (hasattr(cls, hook) for hook in hooks)
     traits = ControlTraits(cls.paced, telemetry, marks, rates, cls.pacing)
