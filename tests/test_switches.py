@@ -217,16 +217,29 @@ def test_an_imported_topology_has_switches_with_buffers(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (["--class-alpha", "EF=8"], "--class-alpha: needs --buffer"),
+        (["--alpha", "2"], "--alpha: needs --buffer"),
         (["--buffer", "9MB", "--class-alpha", "EF"], '--class-alpha: "EF" is not CLASS=ALPHA'),
+        (["--buffer", "9MB", "--class-alpha", "=8"], '--class-alpha: "=8" is not CLASS=ALPHA'),
+        (
+            ["--buffer", "9MB", "--class-alpha", "EF=8", "--class-alpha", "EF=9"],
+            '--class-alpha: "EF" is given twice',
+        ),
+        (["--buffer", "9MB", "--class-alpha", "EG=8"], 'switches.s2.classes.EG: unknown DSCP "EG"'),
+        (["--buffer", "9MB", "--alpha", "-1"], "switches.s2.alpha: -1 is out of range"),
+        (["--qdisc", "codle"], 'links.s2-h0.qdisc: unknown discipline "codle"'),
+        (["--tcp", "dctpc"], 'unknown tcp "dctpc", did you mean "dctcp"'),
+        (["--duration", "3"], 'duration: "3" has no unit'),
     ],
 )
-def test_bad_classes_of_a_topology_are_refused(
+def test_bad_options_of_a_topology_are_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str
 ) -> None:
-    """With the option and what is allowed."""
+    """Before a scenario is written, with the option or the key and what is allowed."""
     (tmp_path / "two.txt").write_text("3 1 2\n2\n0 2 100Gbps 1us 0\n1 2 100Gbps 1us 0\n")
-    assert main(["topology", "import", str(tmp_path / "two.txt"), *words]) == 2
+    out = tmp_path / "two.toml"
+    assert main(["topology", "import", str(tmp_path / "two.txt"), "-o", str(out), *words]) == 2
     assert message in capsys.readouterr().err
+    assert not out.exists()
 
 
 def test_the_guide_puts_calls_before_bulk_at_every_port(

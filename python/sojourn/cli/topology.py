@@ -51,8 +51,11 @@ def import_command(
         ),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(help="with --buffer: bytes of a port in relation to the free ones")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            help="with --buffer: bytes of a port in relation to the free ones (default: 1)"
+        ),
+    ] = None,
     class_alpha: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,6 +80,7 @@ def import_command(
     from sojourn.fabric import flow_list, topology_file
     from sojourn.fabric.routes import Network
     from sojourn.fabric.shared_buffers import shared_buffers
+    from sojourn.scenario.draft import Draft
     from sojourn.scenario.save import to_toml
 
     if out is not None:
@@ -93,9 +97,11 @@ def import_command(
     group = _group(flows, tcp, out)
     tree = {"name": file.stem, "duration": duration, "flows": [group], "links": links}
     if buffer is not None:
-        tree["switches"] = shared_buffers(links, buffer, alpha, _classes(class_alpha))
-    elif class_alpha:
-        raise InputError("--class-alpha: needs --buffer")
+        whole = 1.0 if alpha is None else alpha
+        tree["switches"] = shared_buffers(links, buffer, whole, _classes(class_alpha))
+    elif alpha is not None or class_alpha:
+        raise InputError(f"--{'class-alpha' if alpha is None else 'alpha'}: needs --buffer")
+    Draft.read(tree, folder=Path() if out is None else out.parent).parse()
     text = f"# Topology of {file.name}.\n{to_toml(tree)}"
     if out is None:
         print(text, end="")
@@ -111,12 +117,14 @@ def _classes(words: list[str] | None) -> dict[str, dict[str, float]] | None:
     classes = {}
     for word in words or []:
         name, _, alpha = word.partition("=")
+        if name in classes:
+            raise InputError(f"--class-alpha: {shown(name)} is given twice")
         try:
             classes[name] = {"alpha": float(alpha)}
         except ValueError:
-            raise InputError(
-                f"--class-alpha: {shown(word)} is not CLASS=ALPHA, like EF=8"
-            ) from None
+            name = ""
+        if not name:
+            raise InputError(f"--class-alpha: {shown(word)} is not CLASS=ALPHA, like EF=8")
     return classes or None
 
 
