@@ -15,8 +15,8 @@ import sojourn as sj
 from conftest import EXAMPLES, SMALL, Command
 from sojourn._util import progress
 from sojourn._util.units import counted
-from sojourn.display.notebook import ROWS
 from sojourn.display.sparkline import HEIGHT, POINTS, sparkline
+from sojourn.display.summary import ROWS
 from sojourn.scenario.draft import Draft
 
 HOSTILE = '<script>alert("x")</script> & [bold]'

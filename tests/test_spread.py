@@ -56,6 +56,20 @@ def test_the_load_of_a_link_counts_equal_shares_of_the_paths() -> None:
     assert network.shares("h0", "h1") == {"h0-l0": 1.0, "l0-h1": 1.0}
 
 
+def test_the_load_of_hosts_with_two_uplinks_counts_both() -> None:
+    """40 % of four links of 1 Gbit/s between two hosts; a host without links is refused."""
+    ends = [("h0", "s0"), ("h0", "s1"), ("h1", "s0"), ("h1", "s1")]
+    links = {f"{a}-{b}": {"rate": "1gbit"} for x, y in ends for a, b in ((x, y), (y, x))}
+    traffic = {"load": 0.4, "size": "5kB"}
+    group = {"name": "load", "spread": "connection", "traffic": traffic}
+    case = {"duration": "100ms", "links": links, "flows": [group]}
+    source = canonical(case)["flows"][0]["source"]
+    assert source["arrivals"] == pytest.approx(0.4 * 4e9 / 8 / 5000)
+    links["h2-s2"] = {"rate": "1gbit"}
+    with pytest.raises(sj.InputError, match="flows.load.traffic: no links lead from h0 to h2"):
+        sj.simulate(case)
+
+
 def test_a_shared_hash_function_polarises_a_fat_tree() -> None:
     """With k = 4, half of the core links idle; the finer choices are independent."""
     pairs = [(a, b) for a in range(4) for b in range(4, 8)]

@@ -74,7 +74,8 @@ def import_command(
     """Write a scenario with the links of a topology.
 
     Link `h3-s20` is from host 3 to switch 20. Flows name hosts by their numbers, and switches
-    choose among equal paths by a hash. Without --flows, the scenario has an example of a load.
+    choose among equal paths by a hash. Without --flows, the scenario has an example of a load, and
+    a path for each connection.
     """
     from sojourn._util.files import check_file, write_text
     from sojourn.fabric import flow_list, topology_file
@@ -132,6 +133,6 @@ def _group(flows: Path | None, tcp: str, out: Path | None) -> dict[str, object]:
     """Return the group of flows of the scenario `out`."""
     if flows is None:
         load = {"load": 0.3, "pattern": "all-to-all", "size": "web_search"}
-        return {"name": "load", "tcp": tcp, "traffic": load}
+        return {"name": "load", "tcp": tcp, "spread": "connection", "traffic": load}
     file = str(flows) if out is None else os.path.relpath(flows, out.parent)
     return {"name": "list", "tcp": tcp, "traffic": {"file": file}}

@@ -18,11 +18,13 @@ from sojourn.custom.base import Custom
 from sojourn.display import parameters
 from sojourn.display.sparkline import sparkline
 from sojourn.display.summary import (
+    ROWS,
     compared,
     comparison_seeds,
     comparison_table,
     flow_table,
     link_table,
+    listed_links,
     ranking,
 )
 from sojourn.display.table import Table
@@ -33,9 +35,6 @@ from sojourn.scenario import describe
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Scenario
 from sojourn.sweeps.compare import Comparison
-
-ROWS = 30
-"""Largest number of rows of a table; further rows are counted."""
 
 LINE = "1px solid rgba(128, 128, 128, 0.5)"
 """Border that is visible on light and dark pages."""
@@ -89,7 +88,7 @@ def of_result(result: Result) -> str:
         below = []
     below += [f"warning: {text}" for text in result.warnings]
     seeds = describe.seeds(result.scenario["seed"], 1)
-    delays = _delays({name: link.series for name, link in result.links.items()})
+    delays = _delays({name: result.links[name].series for name in listed_links(result)})
     tables = [
         table_html(link_table(result), column=("queueing delay over time", delays)),
         table_html(flow_table(result), column=("goodput over time", _goodputs(result))),

@@ -23,23 +23,45 @@ if TYPE_CHECKING:
     from sojourn.result.steady_state import Steady
 
 
+ROWS = 30
+"""Largest number of rows of a table of links or flows; further rows are counted."""
+
+
 def run_report(result: Result) -> None:
     """Print the tables of a run: links, and groups of flows."""
     out, scenario = console(), result.scenario
     _heading(out, scenario, describe.seeds(scenario["seed"], 1))
     out.print()
-    out.print(link_table(result), soft_wrap=True)
-    for name in scenario["links"]:
-        out.print(f"{name}: {describe.link(scenario, name)}", markup=False)
+    out.print(link_table(result, ROWS), soft_wrap=True)
+    links = [(name, describe.link(scenario, name)) for name in scenario["links"]]
+    _print_facts(out, links, "links")
     out.print()
-    out.print(flow_table(result), soft_wrap=True)
-    for flow in scenario["flows"]:
-        for file, mean in tables_of(flow["source"]):
-            size = f"mean {units.size(mean)}"
-            out.print(f"{flow['name']}: sizes of {file}, {size}", markup=False)
+    out.print(flow_table(result, ROWS), soft_wrap=True)
+    sizes = [
+        (flow["name"], f"sizes of {file}, mean {units.size(mean)}")
+        for flow in scenario["flows"]
+        for file, mean in tables_of(flow["source"])
+    ]
+    _print_facts(out, sizes, "groups")
     if "live" in result.summary:
         out.print()
         _faithful(result.summary["live"])
+
+
+def _print_facts(out: Console, facts: Sequence[tuple[str, str]], what: str) -> None:
+    """Print pairs of a name and a fact, or if they are many, each fact with its number of names."""
+    if len(facts) <= ROWS:
+        for name, fact in facts:
+            out.print(f"{name}: {fact}", markup=False)
+        return
+    alike: dict[str, list[str]] = {}
+    for name, fact in facts:
+        alike.setdefault(fact, []).append(name)
+    for fact, names in [*alike.items()][:ROWS]:
+        like = f"{len(names)} {what} like {names[0]}" if len(names) > 1 else names[0]
+        out.print(f"{like}: {fact}", markup=False)
+    if len(alike) > ROWS:
+        out.print(f"and {len(alike) - ROWS} more")
 
 
 def _faithful(live: Mapping[str, Any]) -> None:
@@ -66,12 +88,24 @@ def _heading(out: Console, scenario: Mapping[str, Any], seeds: str) -> None:
     out.print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
 
 
-def link_table(result: Result) -> Table:
-    """Return the table of the links of a run."""
+def listed_links(result: Result) -> list[str]:
+    """Return the links in the order of `link_table`: if they are many, longest queue first."""
+
+    def queue(name: str) -> float:
+        return float(result.links[name]["queue_mean_bytes"] or 0)
+
+    names = [*result.links]
+    return names if len(names) <= ROWS else sorted(names, key=queue, reverse=True)
+
+
+def link_table(result: Result, most: int | None = None) -> Table:
+    """Return the table of the links of a run, with `most` rows and the number of further links."""
     table = Table(
         "link", "utilisation", "loss", "marked", "mean queue", "mean delay", "50 %", "99 %"
     )
-    for name, link in result.links.items():
+    names = listed_links(result)
+    for name in names[:most]:
+        link = result.links[name]
         table.add_row(
             name,
             _or_dash(link["utilisation"], units.share),
@@ -82,14 +116,27 @@ def link_table(result: Result) -> Table:
             _or_dash(link["sojourn_p50_s"], units.duration),
             _or_dash(link["sojourn_p99_s"], units.duration),
         )
+    _count_others(table, names, most)
     return table
 
 
-def flow_table(result: Result) -> Table:
-    """Return the table of the groups of flows of a run."""
+def _count_others(table: Table, names: Sequence[object], most: int | None) -> None:
+    """Add a row with the number of `names` beyond the first `most`."""
+    if most is not None and len(names) > most:
+        table.add_row(f"and {len(names) - most} more")
+
+
+def flow_table(result: Result, most: int | None = None) -> Table:
+    """Return the table of the groups of flows, with `most` rows and the number of further groups.
+
+    If they are many, the groups with the highest goodput come first.
+    """
     headers = ("flows", "source", "goodput", "lost or resent", "outcome")
     table = Table(*headers, left=2, prose=[4])
-    for group in groups(result):
+    listed = groups(result)
+    if most is not None and len(listed) > most:
+        listed.sort(key=lambda group: group.total("goodput_bps"), reverse=True)
+    for group in listed[:most]:
         table.add_row(
             group.title,
             group.source,
@@ -97,6 +144,7 @@ def flow_table(result: Result) -> Table:
             _lost(group),
             _times(result, group),
         )
+    _count_others(table, listed, most)
     return table
 
 

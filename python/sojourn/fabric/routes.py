@@ -102,6 +102,16 @@ class Network:
             nodes = reached
         return shares
 
+    def first_links(self, sender: str, receiver: str) -> list[str]:
+        """Return the links from `sender` with which paths to `receiver` begin.
+
+        Raises InputError if a host does not exist, or no path leads there.
+        """
+        ways = self._hops_between(sender, receiver).get(sender)
+        if not ways:
+            raise InputError(f"no links lead from {sender} to {receiver}")
+        return [f"{sender}-{after}" for after in ways]
+
     def _hops_between(self, sender: str, receiver: str) -> dict[str, list[str]]:
         for host in (sender, receiver):
             if host not in self.next:

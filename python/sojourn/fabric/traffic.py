@@ -383,17 +383,21 @@ def _flows_per_s(
     load, of = traffic.get("load"), traffic.get("of", "hosts")
     if not isinstance(load, int | float) or isinstance(load, bool) or not 0 < load <= 10:
         raise InputError(f"load: {shown(load)} is no share of the rate, above 0 and up to 10")
+    if of == "hosts":
+        first = {
+            link
+            for members, _ in parts
+            for a, b, path, _ in members
+            for link in path[:1] or network.first_links(a, b)
+        }
+        return float(load) * sum(rates[link] for link in first) / bits
     crossing: dict[str, float] = {}
-    first: set[str] = set()
     for members, weight in parts:
         each = weight / len(members)
         for a, b, path, _ in members:
             shares = dict.fromkeys(path, 1.0) or network.shares(a, b)
             for link, share in shares.items():
                 crossing[link] = crossing.get(link, 0.0) + each * share
-            first.update(link for link in shares if link.startswith(f"{a}-"))
-    if of == "hosts":
-        return float(load) * sum(rates[link] for link in first) / bits
     if of == "most":
         return float(load) * min(rates[link] / share for link, share in crossing.items()) / bits
     if of not in rates:

@@ -142,7 +142,7 @@ class Flow(Table, kw_only=True, frozen=True):
         Name of the group: 1 to 64 letters, digits, "_" and "-". Text; required.
     count : int
         Number of flows, 0 for none; if the source opens connections itself, number of hosts.
-        Integer; 0 to 1000000; default 1.
+        Integer; 0 to 2000000; default 1.
     source : Source | TrafficSource | str | Mapping[str, Any]
         Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters. Name or
         table; default bulk.

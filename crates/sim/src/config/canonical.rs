@@ -19,7 +19,8 @@ impl Scenario {
         let mut all = self.canonical_keys();
         let links = self.links.iter().map(|link| (link.name.clone(), link.canonical()));
         all.insert("links".into(), links.collect());
-        all.insert("flows".into(), self.participants().map(FlowConfig::canonical).collect());
+        let flows = self.participants().map(|flow| flow.canonical(&self.links));
+        all.insert("flows".into(), flows.collect());
         all.into()
     }
 
@@ -45,7 +46,7 @@ impl Scenario {
                 "flows" => {
                     for (i, flow) in self.participants().enumerate() {
                         text.write_char(if i > 0 { ',' } else { '[' })?;
-                        parts.write_flow(text, flow)?;
+                        parts.write_flow(text, flow, &self.links)?;
                     }
                     text.write_char(']')?;
                 }
@@ -100,13 +101,18 @@ impl PartTexts {
         write_with(text, &link.canonical_keys(), &[("qdisc", qdisc)])
     }
 
-    fn write_flow(&mut self, text: &mut impl fmt::Write, flow: &FlowConfig) -> fmt::Result {
+    fn write_flow(
+        &mut self,
+        text: &mut impl fmt::Write,
+        flow: &FlowConfig,
+        links: &[LinkConfig],
+    ) -> fmt::Result {
         let key = Arc::as_ptr(&flow.source);
         let source = self.sources.entry(key).or_insert_with(|| flow.source.canonical().to_string());
         let tcp = flow.tcp.as_ref().map_or("", |tcp| {
             self.tcps.entry(Arc::as_ptr(tcp)).or_insert_with(|| tcp.canonical().to_string())
         });
-        write_with(text, &flow.canonical_keys(), &[("source", source), ("tcp", tcp)])
+        write_with(text, &flow.canonical_keys(links), &[("source", source), ("tcp", tcp)])
     }
 }
 

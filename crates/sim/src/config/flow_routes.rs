@@ -7,6 +7,7 @@ use sojourn_aqm::cast;
 use sojourn_aqm::error::{Error, Result};
 use sojourn_aqm::units::Span;
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
 
 /// Links crossed by the data of a flow, and those crossed on the return path.
 pub type RoutePair = [Vec<usize>; 2];
@@ -29,20 +30,20 @@ pub(super) struct Links<'a> {
 }
 
 /// Links of one direction, as a scenario has them.
-#[derive(Clone, Debug)]
-pub(crate) enum Way {
+pub(super) enum Way {
     /// The same names for all flows of the group; `{i}` stands for the number of the flow.
     Same(Vec<String>),
-    /// Names of its own for each flow.
-    Each(Vec<Vec<String>>),
+    /// Indices of the links of each flow.
+    Each(Vec<Vec<usize>>),
 }
 
 impl Way {
     /// Parses a list of names, or a list of such lists for a group of `count` flows.
     ///
     /// # Errors
-    /// If it is no such list, or has not one list for each flow.
-    pub(super) fn parse(json: &Json, count: u64) -> Result<Way> {
+    /// If it is no such list, or has not one list for each flow, or a list has an unknown link or
+    /// one twice.
+    pub(super) fn parse(json: &Json, count: u64, links: &Links<'_>) -> Result<Way> {
         let list = parse::list(json)?;
         if !list.first().is_some_and(Json::is_array) {
             return names(json).map(Way::Same);
@@ -51,8 +52,10 @@ impl Way {
             let text = format!("has {} paths for a group of {count} flows", list.len());
             return Err(Error::new(text));
         }
-        let each = |(i, json)| names(json).map_err(|e: Error| e.at(i));
-        list.iter().enumerate().map(each).collect::<Result<_>>().map(Way::Each)
+        let each = |(i, json): (u64, &Json)| {
+            names(json).and_then(|names| path(&names, i, links)).map_err(|e| e.at(i))
+        };
+        (0..).zip(list).map(each).collect::<Result<_>>().map(Way::Each)
     }
 
     /// True if a flow crosses no link in this direction.
@@ -60,14 +63,6 @@ impl Way {
         match self {
             Way::Same(names) => names.is_empty(),
             Way::Each(all) => all.iter().any(Vec::is_empty),
-        }
-    }
-
-    /// Canonical JSON form.
-    pub(super) fn canonical(&self) -> Json {
-        match self {
-            Way::Same(names) => names.as_slice().into(),
-            Way::Each(all) => all.iter().map(|names| Json::from(names.as_slice())).collect(),
         }
     }
 
@@ -83,16 +78,23 @@ impl Way {
     fn hops(&self, routes: u64) -> u64 {
         match self {
             Way::Same(names) => routes.saturating_mul(names.len() as u64),
-            Way::Each(all) => all.iter().map(|names| names.len() as u64).sum(),
+            Way::Each(all) => all.iter().map(|links| links.len() as u64).sum(),
         }
     }
 
-    fn links(&self, number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
+    /// Links of the flow with this number, which is asked for once.
+    fn take(&mut self, number: u64, links: &Links<'_>) -> Result<Vec<usize>> {
         match self {
             Way::Same(names) => path(names, number, links),
-            Way::Each(all) => {
-                path(&all[cast::index(number)], number, links).map_err(|e| e.at(number))
-            }
+            Way::Each(all) => Ok(mem::take(&mut all[cast::index(number)])),
+        }
+    }
+
+    /// Names of the links that all flows have; None if each flow has its own.
+    fn into_shared(self) -> Option<Vec<String>> {
+        match self {
+            Way::Same(names) => Some(names),
+            Way::Each(_) => None,
         }
     }
 }
@@ -102,26 +104,41 @@ fn names(json: &Json) -> Result<Vec<String>> {
     parse::list(json)?.iter().enumerate().map(name).collect()
 }
 
-/// The routes of the flows of a group: one for all, or where their links differ, one for each.
-///
-/// Their links are taken from `hops_left`, the number of hops that the scenario may still have.
-pub(super) fn routes(
-    written: &[Way; 2],
-    count: u64,
-    links: &Links<'_>,
-    hops_left: &mut u64,
-) -> Result<Vec<RoutePair>> {
-    let routes = if written.iter().any(Way::differs) { count } else { 1 };
-    let hops = written.iter().fold(0, |sum: u64, way| sum.saturating_add(way.hops(routes)));
-    *hops_left = hops_left.checked_sub(hops).ok_or_else(|| {
-        let text = format!("{routes} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
-        Error::new(text).at("path")
-    })?;
-    let each = |i: u64| -> Result<RoutePair> {
-        let way = |w: usize, key| written[w].links(i, &links.by_name).map_err(|e: Error| e.at(key));
-        Ok([way(0, "path")?, way(1, "return_path")?])
-    };
-    (0..routes).map(each).collect()
+/// Links that the flows of a group cross.
+pub(super) struct GroupRoutes {
+    /// Path and return path of each flow; a single entry if all flows have the same links.
+    pub routes: Vec<RoutePair>,
+    /// Names of the links of both directions as written; None if each flow has its own.
+    pub written: [Option<Vec<String>>; 2],
+}
+
+impl GroupRoutes {
+    /// Finds the links of `count` flows.
+    ///
+    /// They are taken from `hops_left`, the number of hops that the scenario may still have.
+    ///
+    /// # Errors
+    /// If a link does not exist or is crossed twice, or too few hops are left.
+    pub(super) fn new(
+        mut ways: [Way; 2],
+        count: u64,
+        links: &Links<'_>,
+        hops_left: &mut u64,
+    ) -> Result<GroupRoutes> {
+        let number = if ways.iter().any(Way::differs) { count } else { 1 };
+        let hops = ways.iter().fold(0, |sum: u64, way| sum.saturating_add(way.hops(number)));
+        *hops_left = hops_left.checked_sub(hops).ok_or_else(|| {
+            let text =
+                format!("{number} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
+            Error::new(text).at("path")
+        })?;
+        let each = |i: u64| -> Result<RoutePair> {
+            let mut way = |w: usize, key| ways[w].take(i, links).map_err(|e: Error| e.at(key));
+            Ok([way(0, "path")?, way(1, "return_path")?])
+        };
+        let routes = (0..number).map(each).collect::<Result<_>>()?;
+        Ok(GroupRoutes { routes, written: ways.map(Way::into_shared) })
+    }
 }
 
 /// Indices by name. A list, since `collect` compiles a sort for each type of iterator.
@@ -189,13 +206,14 @@ impl Hosts {
     }
 }
 
-fn path(names: &[String], number: u64, links: &BTreeMap<&str, usize>) -> Result<Vec<usize>> {
+fn path(names: &[String], number: u64, links: &Links<'_>) -> Result<Vec<usize>> {
     let mut path = Vec::with_capacity(names.len());
     let mut crossed = BTreeSet::new();
     for (i, name) in names.iter().enumerate() {
         let name = name.replace(NUMBER, &number.to_string());
-        let at = links.get(name.as_str());
-        let at = *at.ok_or_else(|| Error::unknown("link", &name, links.keys().copied()).at(i))?;
+        let at = links.by_name.get(name.as_str());
+        let unknown = || Error::unknown("link", &name, links.by_name.keys().copied()).at(i);
+        let at = *at.ok_or_else(unknown)?;
         if !crossed.insert(at) {
             return Err(Error::new(format!("link {name:?} is crossed twice")).at(i));
         }

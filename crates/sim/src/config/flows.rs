@@ -4,7 +4,7 @@ mod reading;
 
 pub(super) use reading::parse_flows;
 
-use super::flow_routes::{Hosts, RoutePair, Way, delay_of};
+use super::flow_routes::{Hosts, RoutePair, delay_of};
 use super::links::LinkConfig;
 use super::spread::Spread;
 use crate::endpoint::tcp::{Profile, TcpParams};
@@ -39,7 +39,7 @@ table! {
     name: "text", required, [], "\"upload\"";
 
     /// Number of flows, 0 for none; if the source opens connections itself, number of hosts.
-    count: u64, default "1", ["0" => "1000000"], "3";
+    count: u64, default "1", ["0" => "2000000"], "3";
 
     /// Traffic source: NAME, NAME(KEY=VALUE, ...), or a table with name and parameters.
     source: "name or table", default "bulk", [],
@@ -121,8 +121,8 @@ pub struct FlowConfig {
     /// Links crossed by each flow, by index, in order: path and return path, the latter empty for a
     /// pure delay. A single entry if all flows cross the same links.
     pub(crate) routes: Vec<RoutePair>,
-    /// Path and return path as written.
-    pub(crate) written: [Way; 2],
+    /// Names of the links of path and return path as written; None if each flow has its own.
+    pub(crate) written: [Option<Vec<String>>; 2],
     /// Rate of the first link of the first path.
     pub(crate) line_rate: Rate,
     /// Time of the transmissions of a full packet over the first path, and of its ack back.
@@ -189,8 +189,8 @@ impl FlowConfig {
     }
 
     /// Canonical JSON form.
-    pub(crate) fn canonical(&self) -> Json {
-        let mut flow = self.canonical_keys();
+    pub(crate) fn canonical(&self, links: &[LinkConfig]) -> Json {
+        let mut flow = self.canonical_keys(links);
         flow.insert("source".into(), self.source.canonical());
         if let Some(tcp) = &self.tcp {
             flow.insert("tcp".into(), tcp.canonical());
@@ -199,13 +199,13 @@ impl FlowConfig {
     }
 
     /// Canonical JSON form with null in place of the source and the TCP.
-    pub(super) fn canonical_keys(&self) -> Map<String, Json> {
+    pub(super) fn canonical_keys(&self, links: &[LinkConfig]) -> Map<String, Json> {
         let mut flow = Map::new();
         let mut set = |key: &str, value: Json| insert(&mut flow, key, value);
         set("name", self.name.as_str().into());
         set("source", Json::Null);
-        set("path", self.written[0].canonical());
-        set("return_path", self.written[1].canonical());
+        set("path", self.canonical_way(0, links));
+        set("return_path", self.canonical_way(1, links));
         set("class", self.class.into());
         if self.tcp.is_some() {
             set("tcp", Json::Null);
@@ -232,6 +232,15 @@ impl FlowConfig {
             }
         }
         flow
+    }
+
+    /// Canonical JSON form of the path, or with 1 of the return path.
+    fn canonical_way(&self, which: usize, links: &[LinkConfig]) -> Json {
+        if let Some(names) = &self.written[which] {
+            return names.as_slice().into();
+        }
+        let name = |l: &usize| Json::from(links[*l].name.as_str());
+        self.routes.iter().map(|route| route[which].iter().map(name).collect::<Json>()).collect()
     }
 
     /// Header fields of the `i`-th flow, whose data come from the host with the key `source`.

@@ -145,9 +145,6 @@ pub(super) fn paths_of(
             error.at(key)
         })
     };
-    let names = |path: Vec<u32>| -> Vec<String> {
-        path.iter().map(|l| links.all[*l as usize].name.clone()).collect()
-    };
     let [mut there, mut back] = [Vec::new(), Vec::new()];
     let number = if hosts.iter().any(Hosts::differ) { count } else { 1 };
     for i in 0..number {
@@ -161,12 +158,13 @@ pub(super) fn paths_of(
                 let [from, to] = [from, to].map(|node| &topology.nodes()[node as usize]);
                 Error::new(format!("no links lead from {from} to {to}")).at("path")
             })?;
-            way.push(names(path));
+            way.push(path.into_iter().map(|l| l as usize).collect());
         }
     }
-    let way = |mut all: Vec<Vec<String>>| match hosts.iter().any(Hosts::differ) {
+    let name = |l: usize| links.all[l].name.clone();
+    let way = |mut all: Vec<Vec<usize>>| match hosts.iter().any(Hosts::differ) {
         true => Way::Each(all),
-        false => Way::Same(all.pop().unwrap_or_default()),
+        false => Way::Same(all.pop().unwrap_or_default().into_iter().map(name).collect()),
     };
     Ok([way(there), way(back)])
 }

@@ -2,7 +2,7 @@
 
 use super::{Capable, FLOW, FlowConfig, FlowKeys, LABELS};
 use crate::config::flow_routes::{
-    HOPS_MAX, Hosts, Links, RoutePair, Way, by_name, delay_of, routes,
+    GroupRoutes, HOPS_MAX, Hosts, Links, RoutePair, Way, by_name, delay_of,
 };
 use crate::config::links::LinkConfig;
 use crate::config::registries::Registries;
@@ -99,20 +99,21 @@ impl FlowConfig {
     ) -> Result<FlowConfig> {
         let Own { keys, source, tcp, rtt, class, ecn, hosts, labels, spread } =
             Own::parse(text, fields, senders)?;
-        let written = match spread {
+        let ways = match spread {
             Some(_) if fields.get("path").is_none() && fields.get("return_path").is_none() => {
                 spread::paths_of(&hosts, keys.count, links, topology)?
             }
-            _ => written_paths(fields, keys.count)?,
+            _ => written_paths(fields, keys.count, links)?,
         };
-        let routes = routes(&written, keys.count, links, hops_left)?;
+        let returns = !ways[1].is_empty();
+        let GroupRoutes { routes, written } = GroupRoutes::new(ways, keys.count, links, hops_left)?;
         if let Some(tcp) = &tcp {
             check_telemetry(tcp, &routes, spread.as_ref())?;
         }
         if spread.is_some() {
             spread::check(&routes, links, topology)?;
         }
-        if matches!(&*source, Source::Web(w) if w.request) && written[1].is_empty() {
+        if matches!(&*source, Source::Web(w) if w.request) && !returns {
             let text = "needs a return_path, which requests cross; name one or leave request out";
             return Err(Error::new(text).at("request").at("source"));
         }
@@ -181,8 +182,8 @@ fn transmission(tcp: Option<&TcpParams>, [path, back]: &RoutePair, links: &[Link
 }
 
 /// Path and return path of a group of `count` flows, as written.
-fn written_paths(fields: &KeyReader<'_>, count: u64) -> Result<[Way; 2]> {
-    let way = |json: &Json, key| Way::parse(json, count).map_err(|e| e.at(key));
+fn written_paths(fields: &KeyReader<'_>, count: u64, links: &Links<'_>) -> Result<[Way; 2]> {
+    let way = |json: &Json, key| Way::parse(json, count, links).map_err(|e| e.at(key));
     let path = way(fields.require("path")?, "path")?;
     if path.is_empty() {
         return Err(Error::new("names no link").at("path"));

@@ -162,14 +162,14 @@ fn too_many_flows_name_the_parameter_that_bounds_them() {
     );
     assert_eq!(refusal(600_000, most(500_000, "1tbit")), None, "they fit");
     assert_eq!(refusal(900_000, most(900_000, "1gbit")), None, "few arrive");
-    let group = |name: &str| json!({"name": name, "path": ["a"], "count": 500_001});
+    let group = |name: &str| json!({"name": name, "path": ["a"], "count": 1_000_001});
     let scenario = json!({
         "duration": "1s",
         "links": {"a": {"rate": "1gbit"}},
         "flows": [group("f"), group("g")],
     });
     let text = Scenario::from_json(&scenario.to_string()).expect_err("too many").to_string();
-    assert_eq!(text, "flows: 1000002 flows in all, allowed: 1000000");
+    assert_eq!(text, "flows: 2000002 flows in all, allowed: 2000000");
 }
 
 #[test]
