@@ -1,8 +1,9 @@
 """Measure what features of data centres cost per packet-hop (`make bench-features`).
 
-Fat trees of 10 Gbit/s with k = 8 and 100,000 transfers, each run in a process of its own. `--quick`
-has 2,000 transfers, in turns; the fastest of three runs counts. `--large` is k = 16 with 250,000
-transfers, which takes up to 40 minutes for each run.
+Fat trees of 10 Gbit/s, each run in a process of its own. The default is k = 8 with 100,000
+transfers of web search. `--quick` has 2,000 transfers, in turns; the fastest of three runs counts.
+`--large` is k = 16 with 1,000,000 transfers of Hadoop, and with 250,000 of web search: up to 40
+minutes for each run.
 """
 
 import sys
@@ -36,17 +37,39 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 """Settings of each row of the table."""
 
 
-def tree(settings: Mapping[str, Any], k: int, transfers: int, shifts: int) -> sj.Scenario:
+def tree(settings: Mapping[str, Any], **of_tree: Any) -> sj.Scenario:
     """Return a fat tree with step marking at 65 packets in each port."""
     limit = settings.get("buffer", "400kB")
     qdisc = sj.qdisc.StepMark(k_min="65p", k_max="65p", limit=limit)
-    return workloads.fat_tree(k, transfers=transfers, shifts=shifts, qdisc=qdisc, **settings)
+    return workloads.fat_tree(qdisc=qdisc, **of_tree, **settings)
 
 
-def table(costs: Mapping[str, workloads.Cost]) -> str:
+Sizes = Mapping[str, Mapping[str, Any]]
+"""Topology and traffic by the title of the table."""
+
+SIZES: Sizes = {
+    "k = 8, 100,000 transfers of web search": {"k": 8, "transfers": 100_000, "shifts": 8},
+}
+
+QUICK: Sizes = {
+    "k = 8, 2,000 transfers of web search": {"k": 8, "transfers": 2_000, "shifts": 8},
+}
+
+LARGE: Sizes = {
+    "k = 16, 1,000,000 transfers of Hadoop": {
+        "k": 16,
+        "transfers": 1_000_000,
+        "shifts": 2,
+        "size": "hadoop_hpcc",
+    },
+    "k = 16, 250,000 transfers of web search": {"k": 16, "transfers": 250_000, "shifts": 2},
+}
+
+
+def table(title: str, costs: Mapping[str, workloads.Cost]) -> str:
     """Return the table of costs as Markdown."""
     lines = [
-        "| workload | packet-hops | processor time, s | ns per packet-hop | memory, MB |",
+        f"| {title} | packet-hops | time, s | ns per packet-hop | memory, MB |",
         "|---|---|---|---|---|",
     ]
     for name, cost in costs.items():
@@ -59,14 +82,15 @@ def table(costs: Mapping[str, workloads.Cost]) -> str:
 def main() -> None:
     """Build, measure, and print."""
     workloads.build()
-    k, transfers, shifts, turns = 8, 100_000, 8, 1
+    sizes, turns = SIZES, 1
     if "--quick" in sys.argv:
-        transfers, turns = 2_000, 3
+        sizes, turns = QUICK, 3
     elif "--large" in sys.argv:
-        k, transfers, shifts = 16, 250_000, 2
-    scenarios = {name: tree(row, k, transfers, shifts) for name, row in ROWS.items()}
+        sizes = LARGE
     print(workloads.machine())
-    print(table(workloads.measure_in_turns(scenarios, turns)))
+    for title, of_tree in sizes.items():
+        scenarios = {name: tree(row, **of_tree) for name, row in ROWS.items()}
+        print(table(title, workloads.measure_in_turns(scenarios, turns)), flush=True)
 
 
 if __name__ == "__main__":

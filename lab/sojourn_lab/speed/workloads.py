@@ -26,6 +26,9 @@ BINARY = ROOT / "target" / "release" / "examples" / "workload"
 WEB_SEARCH_MEAN = 1.65e6
 """Mean size in bytes of a transfer of the web-search distribution."""
 
+MEANS = {"web_search": WEB_SEARCH_MEAN, "hadoop_hpcc": 1.204e5}
+"""Mean size in bytes of a transfer by distribution."""
+
 THRESHOLD = sj.Red(min_th="90kB", max_th="91kB", w_q=1, limit="400kB", ecn=True)
 """RED as a marking threshold of 90 kB, for DCTCP."""
 
@@ -57,10 +60,11 @@ def fat_tree(
     shifts: int,
     most: int = 500,
     load: float = 0.5,
+    size: str = "web_search",
     ms: float | None = None,
     **settings: Any,
 ) -> sj.Scenario:
-    """Return a fat tree at 10 Gbit/s with web-search transfers of DCTCP.
+    """Return a fat tree at 10 Gbit/s with transfers of DCTCP.
 
     Parameters
     ----------
@@ -74,6 +78,8 @@ def fat_tree(
         Largest number of transfers of a group at the same time.
     load : float, optional
         Load of the links of the hosts.
+    size : str, optional
+        Distribution of the sizes, one of `MEANS`.
     ms : float, optional
         Simulated time; by default 5 ms after the last start.
     **settings
@@ -82,9 +88,9 @@ def fat_tree(
     hosts = k**3 // 4
     distances = random.Random(1).sample(range(1, hosts), shifts)
     pairs = [(host, (host + distance) % hosts) for distance in distances for host in range(hosts)]
-    stop_ms = 1e3 * transfers / (load * 10e9 / 8 / WEB_SEARCH_MEAN * hosts)
+    stop_ms = 1e3 * transfers / (load * 10e9 / 8 / MEANS[size] * hosts)
     source = sj.source.Poisson(
-        size="web_search", most=most, load=f"{load * 1e4 / shifts}mbit", stop=f"{stop_ms:.4f}ms"
+        size=size, most=most, load=f"{load * 1e4 / shifts}mbit", stop=f"{stop_ms:.4f}ms"
     )
     return sj.fat_tree(
         k, "hash", pairs=pairs, rate="10gbit", delay="1us", source=source,
