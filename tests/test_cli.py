@@ -153,31 +153,6 @@ def test_run_prints_a_table(small: Path, sojourn: Command) -> None:
     assert "\x1b" not in out
 
 
-def test_long_tables_of_a_run_are_cut(tmp_path: Path, sojourn: Command) -> None:
-    """Longest queue and highest goodput first; alike links are counted."""
-    links = "".join(
-        f'[links.l{n}]\nrate = "{10 if n == 35 else 20}mbit"\nqdisc = "droptail"\n'
-        for n in range(40)
-    )
-    flows = "".join(
-        f'[[flows]]\nname = "f{n}"\npath = ["l{n}"]\nsource = "cbr(rate={n + 1}00kbit)"\n'
-        for n in range(32)
-    )
-    bulk = '[[flows]]\nname = "bulk"\npath = ["l35"]\nrtt = "10ms"\n'
-    file = tmp_path / "many.toml"
-    file.write_text(f'duration = "1s"\n{links}{flows}{bulk}')
-    code, out, _ = sojourn("run", file)
-    assert code == 0
-    lines = out.splitlines()
-    assert lines[4].split()[0] == "l35"
-    assert [line for line in lines if line.startswith("and ")] == ["and 10 more", "and 3 more"]
-    assert "39 links like l0: 20mbit, 0s, droptail (limit 1000p)" in lines
-    assert "l35: 10mbit, 0s, droptail (limit 1000p)" in lines
-    names = [line.split()[0] for line in lines if " cbr " in line or " bulk " in line]
-    assert names[:3] == ["bulk", "f31", "f30"]
-    assert len(names) == 30
-
-
 def test_run_as_json_is_the_object_of_the_contract(small: Path, sojourn: Command) -> None:
     """JSON output is one object, equal to the library's summary."""
     summary = json.loads(ok(sojourn("run", small, "--json")))

@@ -66,7 +66,7 @@ def test_the_load_of_hosts_with_two_uplinks_counts_both() -> None:
     source = canonical(case)["flows"][0]["source"]
     assert source["arrivals"] == pytest.approx(0.4 * 4e9 / 8 / 5000)
     links["h2-s2"] = {"rate": "1gbit"}
-    with pytest.raises(sj.InputError, match="flows.load.traffic: no links lead from h0 to h2"):
+    with pytest.raises(sj.InputError, match=r"flows\.load\.traffic: no links lead from h0 to h2"):
         sj.simulate(case)
 
 

@@ -5,6 +5,7 @@ lists, one for each flow.
 """
 
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 from sojourn._sojourn import InputError
@@ -73,6 +74,19 @@ def compared_link(whole: Mapping[str, Any], chosen: str | None) -> str:
     first = next(flow for flow in whole["flows"] if flow.get("count", 1))
     shared = [link for link in first["path"] if isinstance(link, str) and INDEX not in link]
     return (shared or path_of(first, 0))[0]
+
+
+def matching_links(whole: Mapping[str, Any], chosen: str | None) -> list[str]:
+    """Return the links that `chosen` names, in which "*" stands for any letters.
+
+    None is the default of `compared_link`.
+    """
+    if chosen is None or "*" not in chosen:
+        return [compared_link(whole, chosen)]
+    if links := [name for name in whole["links"] if fnmatchcase(name, chosen)]:
+        return links
+    first = next(iter(whole["links"]))
+    raise InputError(f"--link: no link matches {shown(chosen)}; a link is called {first}")
 
 
 def check_tcp_flows(whole: Mapping[str, Any], names: Sequence[str]) -> None:

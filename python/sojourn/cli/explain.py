@@ -1,6 +1,7 @@
 """The command `sojourn explain`."""
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -125,7 +126,7 @@ def _print(results: "Mapping[str, Sequence[Finding]]") -> None:
     from rich.text import Text
 
     from sojourn.display.console import console
-    from sojourn.explanation.finding import verdict
+    from sojourn.explanation.finding import ALIKE, verdict
 
     out = console()
     for n, (label, findings) in enumerate(results.items()):
@@ -135,11 +136,19 @@ def _print(results: "Mapping[str, Sequence[Finding]]") -> None:
         if AGAINST not in label:
             for line in wrap(verdict(findings), out.width):
                 out.print(Text(line))
+        of_rule = Counter(one.rule for one in findings)
+        printed: Counter[str] = Counter()
         for one in findings:
+            printed[one.rule] += 1
+            if printed[one.rule] > ALIKE:
+                continue
             for line in wrap(one.text, out.width - 2):
                 out.print(Text(f"  {line}"))
             for line in wrap(_evidence(one.evidence), out.width - 6, break_on_hyphens=False):
                 out.print(Text(f"      {line}", style="dim"))
+            more = of_rule[one.rule] - ALIKE
+            if printed[one.rule] == ALIKE and more > 0:
+                out.print(Text(f"  {one.rule}: {more} more (--json has all)"))
 
 
 def _evidence(evidence: Any) -> str:

@@ -79,8 +79,8 @@ Links = Annotated[
     list[str] | None,
     typer.Option(
         "--link",
-        help="the link; may be repeated, to change several (default: bottleneck, else the first on "
-        "a path)",
+        help="the link; may be repeated, or have * to match several, like 's*-h*' (default: "
+        "bottleneck, else the first on a path)",
     ),
 ]
 

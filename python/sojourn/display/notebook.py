@@ -24,13 +24,13 @@ from sojourn.display.summary import (
     comparison_table,
     flow_table,
     link_table,
-    listed_links,
     ranking,
 )
 from sojourn.display.table import Table
 from sojourn.engines.stepping import Simulation, State
 from sojourn.metrics.overview import groups
 from sojourn.result.result import Array, Columns, Result
+from sojourn.result.select import links_by_queue
 from sojourn.scenario import describe
 from sojourn.scenario.draft import canonical
 from sojourn.scenario.keys import Scenario
@@ -83,12 +83,12 @@ def of_scenario(scenario: Scenario) -> str:
 
 def of_result(result: Result) -> str:
     """Return the tables of a result that `sojourn run` prints, with lines of the series."""
-    below = [f"{name}: {describe.link(result.scenario, name)}" for name in result.links]
+    below = describe.links(result.scenario)
     if len(below) > ROWS:
         below = []
     below += [f"warning: {text}" for text in result.warnings]
     seeds = describe.seeds(result.scenario["seed"], 1)
-    delays = _delays({name: result.links[name].series for name in listed_links(result)})
+    delays = _delays({name: result.links[name].series for name in links_by_queue(result, ROWS)})
     tables = [
         table_html(link_table(result), column=("queueing delay over time", delays)),
         table_html(flow_table(result), column=("goodput over time", _goodputs(result))),

@@ -17,13 +17,14 @@ from sojourn.display.console import console
 from sojourn.display.table import Table
 from sojourn.metrics.overview import Group, completion_times, groups, rows
 from sojourn.result.result import Result
+from sojourn.result.select import links_by_queue
 from sojourn.scenario import describe
 
 if TYPE_CHECKING:
     from sojourn.result.steady_state import Steady
 
 
-ROWS = 30
+ROWS = describe.MANY
 """Largest number of rows of a table of links or flows; further rows are counted."""
 
 
@@ -33,8 +34,7 @@ def run_report(result: Result) -> None:
     _heading(out, scenario, describe.seeds(scenario["seed"], 1))
     out.print()
     out.print(link_table(result, ROWS), soft_wrap=True)
-    links = [(name, describe.link(scenario, name)) for name in scenario["links"]]
-    _print_facts(out, links, "links")
+    _print_lines(out, describe.links(scenario))
     out.print()
     out.print(flow_table(result, ROWS), soft_wrap=True)
     sizes = [
@@ -42,26 +42,18 @@ def run_report(result: Result) -> None:
         for flow in scenario["flows"]
         for file, mean in tables_of(flow["source"])
     ]
-    _print_facts(out, sizes, "groups")
+    _print_lines(out, describe.alike(sizes, "groups"))
     if "live" in result.summary:
         out.print()
         _faithful(result.summary["live"])
 
 
-def _print_facts(out: Console, facts: Sequence[tuple[str, str]], what: str) -> None:
-    """Print pairs of a name and a fact, or if they are many, each fact with its number of names."""
-    if len(facts) <= ROWS:
-        for name, fact in facts:
-            out.print(f"{name}: {fact}", markup=False)
-        return
-    alike: dict[str, list[str]] = {}
-    for name, fact in facts:
-        alike.setdefault(fact, []).append(name)
-    for fact, names in [*alike.items()][:ROWS]:
-        like = f"{len(names)} {what} like {names[0]}" if len(names) > 1 else names[0]
-        out.print(f"{like}: {fact}", markup=False)
-    if len(alike) > ROWS:
-        out.print(f"and {len(alike) - ROWS} more")
+def _print_lines(out: Console, lines: Sequence[str]) -> None:
+    """Print the first lines, and the number of the others."""
+    for line in lines[:ROWS]:
+        out.print(line, markup=False)
+    if len(lines) > ROWS:
+        out.print(f"and {len(lines) - ROWS} more")
 
 
 def _faithful(live: Mapping[str, Any]) -> None:
@@ -88,22 +80,15 @@ def _heading(out: Console, scenario: Mapping[str, Any], seeds: str) -> None:
     out.print(f"[bold]{title}[/]: {describe.window(scenario)}; {seeds}")
 
 
-def listed_links(result: Result) -> list[str]:
-    """Return the links in the order of `link_table`: if they are many, longest queue first."""
-
-    def queue(name: str) -> float:
-        return float(result.links[name]["queue_mean_bytes"] or 0)
-
-    names = [*result.links]
-    return names if len(names) <= ROWS else sorted(names, key=queue, reverse=True)
-
-
 def link_table(result: Result, most: int | None = None) -> Table:
-    """Return the table of the links of a run, with `most` rows and the number of further links."""
+    """Return the table of the links of a run, with `most` rows and the number of further links.
+
+    If they are many, the links with the longest queue come first.
+    """
     table = Table(
         "link", "utilisation", "loss", "marked", "mean queue", "mean delay", "50 %", "99 %"
     )
-    names = listed_links(result)
+    names = links_by_queue(result, ROWS)
     for name in names[:most]:
         link = result.links[name]
         table.add_row(
@@ -214,11 +199,8 @@ def compared(runs: Mapping[str, Sequence[Result]], link: str) -> str:
     by_label = {label: results[0].scenario for label, results in runs.items()}
     scenarios = [*by_label.values()]
     names = describe.differing(scenarios, link)
-    what = (
-        f"disciplines of {' and '.join(names)} differ; {link}"
-        if len(names) > 1
-        else f"discipline of {link} differs"
-    )
+    what = describe.disciplines(names)
+    what += f" differ; {link}" if len(names) > 1 else " differs"
     rate = describe.rate(scenarios[0]["links"][link])
     return f"only the {what}: {rate}, {describe.buffers(by_label, link)}"
 

@@ -9,6 +9,9 @@ from sojourn._util.units import duration
 
 Kind = Literal["unusual", "fact"]
 
+ALIKE = 10
+"""Largest number of findings of the same rule that are printed; further ones are counted."""
+
 
 @public
 @dataclass(frozen=True)
@@ -47,8 +50,10 @@ def verdict(findings: Sequence[Finding]) -> str:
     if not standing:
         return f"No standing queue; unusual: {', '.join(others)}."
     queues = []
-    for one in standing:
+    for one in standing[:ALIKE]:
         path, median = next(iter(one.evidence.items()))
         queues.append(f"{path.split('.')[1]} ({duration(median)}, median)")
+    if len(standing) > ALIKE:
+        queues.append(f"{len(standing) - ALIKE} more")
     also = f"; also unusual: {', '.join(others)}" if others else ""
     return f"Packets waited in a standing queue of link {' and '.join(queues)}{also}."

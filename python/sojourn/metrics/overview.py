@@ -145,10 +145,17 @@ def in_sections(groups: Sequence[Group]) -> list[Group]:
 def compared_links(runs: Mapping[str, Sequence[Result]], link: str) -> list[str]:
     """Return the links of a comparison: those whose discipline differs, `link` first, then all.
 
-    If there are many links, the others are left out.
+    If there are many links, the others are left out. If the discipline of many differs, the list is
+    the links with the longest mean queue in the runs of the first seed.
     """
     scenarios = [results[0].scenario for results in runs.values()]
     names = describe.differing(scenarios, link)
+    if len(names) > GROUPS:
+
+        def queue(name: str) -> float:
+            return max(one[0].links[name]["queue_mean_bytes"] or 0.0 for one in runs.values())
+
+        return sorted(names, key=queue, reverse=True)[:LINKS]
     every = list(scenarios[0]["links"])
     return list(dict.fromkeys([*names, *(every if len(every) <= LINKS else [])]))
 

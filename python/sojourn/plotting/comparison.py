@@ -157,7 +157,7 @@ def draw_comparison(
     shown, left = _chosen(drawn(one))
     links = [name for name in compared_links(runs, link) if name == link or _queued(runs, name)]
     differing = describe.differing([r.scenario for r in first.values()], link)
-    timed = [name for name in differing if name in links][:TIMES] * one.sampled
+    timed = [name for name in links if name in differing][:TIMES] * one.sampled
     panels = [panel for group in shown for panel in _of_group(table, group)]
     panels += [partial(_link, table, name) for name in links]
     size = look.get("size")
@@ -219,7 +219,7 @@ def _conditions(first: Mapping[str, Result], link: str) -> list[str]:
     scenarios = [result.scenario for result in first.values()]
     spec = scenarios[0]["links"][link]
     names = describe.differing(scenarios, link)
-    what = f"disciplines of {' and '.join(names)} differ" if names[1:] else "discipline differs"
+    what = f"{describe.disciplines(names)} differ" if names[1:] else "discipline differs"
     return [
         f"{link}: {describe.rate(spec)}, {spec['delay']}, {describe.buffers(by_label, link)}; "
         f"only the {what}:",

@@ -21,6 +21,7 @@ from sojourn.metrics.overview import GROUPS, Group, combined, drawn
 from sojourn.plotting.recorded import capacity_bps
 from sojourn.plotting.style import Look, legend_name, sheet, size_of, wrapped
 from sojourn.result.result import Array, Columns, Record, Result
+from sojourn.result.select import links_by_queue
 from sojourn.scenario import describe
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def draw(
         name: {"color": colour(n), "ls": DASHES[n // len(COLOURS) % len(DASHES)]}
         for n, name in enumerate(names)
     }
-    links = list(result.links)[:GROUPS]
+    links = links_by_queue(result, GROUPS)[:GROUPS]
     # A legend next to each panel takes a line for each of its entries.
     last = [len(one.members) + 1 for one in alike] or [0, *([len(shown)] if shown else [])]
     entries = [len(links) + 1, 0, min(len(carried), GROUPS), *last]
@@ -160,7 +161,7 @@ def draw(
             points = float(ax.title.get_fontsize())
             ax.set_title(wrapped(ax.get_title(loc="left"), 0.7 * figure.get_figwidth(), points))
         axes[-1].set_xlabel(look.get("xlabel") or "time, s")
-        conditions = [f"{n}: {describe.link(result.scenario, n)}" for n in result.links]
+        conditions = describe.links(result.scenario)
         captions(figure, result, conditions, describe.seeds(result.scenario["seed"], 1), look)
         write(figure, path)
     return figure
@@ -277,7 +278,7 @@ def _queues(queue: "Axes", delay: "Axes", result: Result, names: Sequence[str]) 
         line: dict[str, Any] = {"color": colour(n), "lw": 0.8, "ls": DASHES[n // len(COLOURS)]}
         queue.plot(result.time_s, series.queue_bytes / 1000, label=legend_name(name), **line)
         delay.plot(result.time_s, series.sojourn_s * 1000, **line)
-    of = f" (first {len(names)} of {len(result.links)} links)"
+    of = f" ({len(names)} of {len(result.links)} links, those with the longest queues)"
     queue.set(title="queue" + of * (len(names) < len(result.links)), ylabel="queue length,\nkB")
     every = f"mean of the packets sent in each {result.scenario['sample']}"
     delay.set(title=f"queueing delay ({every})", ylabel="queueing delay,\nms")

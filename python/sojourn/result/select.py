@@ -13,6 +13,16 @@ GRAIN_S = 1e-9
 """Tolerance in seconds for times of samples: whole nanoseconds whose sums are inexact."""
 
 
+def links_by_queue(result: Result, most: int) -> list[str]:
+    """Return the links as declared, or if there are more than `most`, longest mean queue first."""
+
+    def queue(name: str) -> float:
+        return float(result.links[name]["queue_mean_bytes"] or 0)
+
+    names = [*result.links]
+    return names if len(names) <= most else sorted(names, key=queue, reverse=True)
+
+
 def loss_of_datagrams(flows: Sequence[Record]) -> float | None:
     """Return the share of the datagrams of UDP flows that were lost; None without datagrams."""
     lost = sum(flow["lost_packets"] for flow in flows)

@@ -103,7 +103,8 @@ def warn_of_other_links(scenario: Tree, link: str) -> None:
     named = ", ".join(others[:MOST]) + f" and {len(others) - MOST} more" * (len(others) > MOST)
     text = (
         f"links.{link}.qdisc: only this discipline is compared, and data also cross {named}; "
-        "choose by --link NAME, which may be repeated (in Python by `link` and `also`)"
+        "choose by --link NAME, which may be repeated or have * to match several (in Python by "
+        "`link` and `also`)"
     )
     warnings.warn(text, ScenarioWarning, stacklevel=level_outside())
 

@@ -14,6 +14,12 @@ TITLE_MAX = 80
 VALUES = 12
 """Number of values of a long list that are shown."""
 
+NAMES = 8
+"""Number of links of a comparison that are all named."""
+
+MANY = 30
+"""Number of links, or of groups of flows, above which those with the same description are one."""
+
 LOSSES = (
     ("probability", "correlation"),
     ("p", "r", "1-h", "1-k"),
@@ -53,6 +59,27 @@ def link(scenario: Mapping[str, Any], name: str, varied: Collection[str] = ()) -
         parts.append(f"buffer {kept['limit']}")
     parts += [text for key, text in impairments(spec) if key not in gone]
     return ", ".join(parts)
+
+
+def alike(facts: Sequence[tuple[str, str]], what: str) -> list[str]:
+    """Return a line for each pair of a name and a fact; if they are many, for each fact.
+
+    Names of the same fact are then counted: "640 links like s1-h0: 10gbit, 1us, droptail".
+    """
+    if len(facts) <= MANY:
+        return [f"{name}: {fact}" for name, fact in facts]
+    names: dict[str, list[str]] = {}
+    for name, fact in facts:
+        names.setdefault(fact, []).append(name)
+    return [
+        f"{len(of)} {what} like {of[0]}: {fact}" if len(of) > 1 else f"{of[0]}: {fact}"
+        for fact, of in names.items()
+    ]
+
+
+def links(scenario: Mapping[str, Any]) -> list[str]:
+    """Describe the links of a canonical scenario; if they are many, alike ones together."""
+    return alike([(name, link(scenario, name)) for name in scenario["links"]], "links")
 
 
 def impairments(spec: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -134,6 +161,16 @@ def differing(scenarios: Sequence[Mapping[str, Any]], link: str) -> list[str]:
         if any(one["links"][name]["qdisc"] != first[name]["qdisc"] for one in scenarios)
     ]
     return list(dict.fromkeys([link, *others]))
+
+
+def disciplines(names: Sequence[str]) -> str:
+    """Name the links of a comparison: "disciplines of up and down", or of many, their number."""
+    if len(names) == 1:
+        return f"discipline of {names[0]}"
+    few = len(names) <= NAMES
+    return (
+        f"disciplines of {' and '.join(names) if few else f'{names[0]} and {len(names) - 1} more'}"
+    )
 
 
 def buffers(scenarios: Mapping[str, Mapping[str, Any]], link: str) -> str:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util import size_table
 from sojourn._util.inputs import brief, near, printable, shown
-from sojourn._util.paths import compared_link
+from sojourn._util.paths import matching_links
 from sojourn._util.plain import plain
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
@@ -144,8 +144,8 @@ class Draft:
     def with_qdisc(self, qdisc: Any, *links: str) -> "Draft":
         """Set the discipline of `links`. A discipline without a buffer keeps the link's.
 
-        By default, the links are those under test of a named scenario, or else the one of
-        `compared_link`.
+        "*" in a name stands for any letters. By default, the links are those under test of a named
+        scenario, or else the one of `compared_link`.
         """
         trusting.named(qdisc)
         value = qdisc if isinstance(qdisc, str) else table(qdisc)
@@ -153,8 +153,9 @@ class Draft:
         try:
             with _about(self.path):
                 for link in links or named.links_of(self.path) or (None,):
-                    place = tree["links"][compared_link(tree, link)]
-                    place["qdisc"] = with_buffer(value, place.get("qdisc"))
+                    for name in matching_links(tree, link):
+                        place = tree["links"][name]
+                        place["qdisc"] = with_buffer(value, place.get("qdisc"))
         except (AttributeError, IndexError, KeyError, StopIteration, TypeError):
             self.parse()  # tables are missing: Rust reports which
             raise

@@ -15,7 +15,7 @@ from sojourn._util.html import html
 from sojourn._util.inputs import shown
 from sojourn._util.lazy import Lazy
 from sojourn._util.look import Look
-from sojourn._util.paths import compared_link
+from sojourn._util.paths import matching_links
 from sojourn._util.public import public
 from sojourn._util.units import counted, seconds
 from sojourn.engines.simulate import run_parsed
@@ -183,7 +183,7 @@ def compare(
         label is the shortest text that is unique in the comparison.
     link : str, optional
         The link. The default is the link called bottleneck, otherwise the first link on the path
-        of the first flow.
+        of the first flow. ``"s*-h*"`` is all links whose names match; "*" stands for any letters.
     also : sequence of str, optional
         Further links that get the same discipline. The default of a named scenario is all of its
         links under test.
@@ -243,10 +243,11 @@ def compare(
     also = tuple(also)
     if link is None and not also and (known := named.links_of(draft.path)):
         link, *also = known
-    where = compared_link(own, link)
+    where, *others = matching_links(own, link)
     if link is None:
         warn_of_other_links(own, where)
-    also = tuple(dict.fromkeys(compared_link(own, one) for one in also if one != where))
+    others += [name for one in also for name in matching_links(own, one)]
+    also = tuple(name for name in dict.fromkeys(others) if name != where)
     several = _variants(draft, parsed, (where, *also), qdiscs)
     if warm_from is not None:
         state = warm_state(warm_from, trust=trust, base=parsed)
