@@ -9,6 +9,7 @@ import sojourn as sj
 from conftest import Command
 from sojourn.metrics.overview import compared_links
 from sojourn.plotting.run import draw
+from sojourn.scenario.draft import Draft, canonical
 from sojourn.scenario.save import to_toml
 
 
@@ -89,3 +90,38 @@ def test_an_explanation_counts_what_repeats(sojourn: Command, tmp_path: Path) ->
     assert out.count("was a bottleneck") == 10
     assert "bottleneck: 30 more (--json has all)" in out
     assert "and 30 more" in out.splitlines()[1] + out.splitlines()[2] + out.splitlines()[3]
+
+
+def test_a_key_with_a_pattern_changes_every_link_that_matches(
+    file: Path, sojourn: Command, tmp_path: Path
+) -> None:
+    """In `--set` and in axes of sweeps; a link without a discipline has the default one."""
+    changes = {"l3*.qdisc": "codel", "links.l2*.qdisc.limit": "50p", "f*.class": 3}
+    links = {**many()["links"], "l2": {"rate": "20mbit"}}
+    case = Draft.read(many(links=links)).set([f"{key}={value}" for key, value in changes.items()])
+    tree = canonical(case)
+    assert {n for n, link in tree["links"].items() if link["qdisc"]["name"] == "codel"} == {
+        "l3",
+        *(f"l3{n}" for n in range(10)),
+    }
+    assert {n for n, link in tree["links"].items() if link["qdisc"]["limit"] == "50p"} == {
+        "l2",
+        *(f"l2{n}" for n in range(10)),
+    }
+    assert {flow["name"] for flow in tree["flows"] if flow["class"] == 3} == {
+        f"f{n}" for n in range(32)
+    }
+    rows = sj.sweep(
+        many(), {"links.l*.qdisc": ["droptail(limit=5p)", "droptail(limit=50p)"]}, link="l35"
+    )
+    lossy, lossless = rows["loss_rate"].to_list()
+    assert lossy > lossless
+    for setting, message in {
+        "x*.qdisc=codel": 'no link or flow matches "x*"',
+        "links.f*.qdisc=codel": 'no link matches "f*"',
+        "flows.l*.class=1": 'no flow matches "l*"',
+        "l1*.rate=5": "links.l1.rate",
+    }.items():
+        code, _, err = sojourn("run", file, "--set", setting)
+        assert code == 2
+        assert message in err

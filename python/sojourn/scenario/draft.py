@@ -7,9 +7,11 @@ so that there is a single set of rules; its errors begin with the path of the va
 import copy
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -212,10 +214,20 @@ def canonical(scenario: Described) -> Table:
 def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> None:
     """Set the value at the path `key` (like bottleneck.qdisc), in place.
 
-    With `keep_buffer`, a discipline without a buffer keeps the buffer of the previous one.
+    "*" in the name of links or flows stands for any letters. With `keep_buffer`, a discipline
+    without a buffer keeps the buffer of the previous one.
     """
-    *way, last = _full_path(tree, key.split("."))
-    node = _reach(tree, way, last)
+    whole = cache(lambda: canonical(tree))
+    for path in _full_paths(tree, key.split(".")):
+        _set_at(tree, path, copy.deepcopy(value), whole, keep_buffer=keep_buffer)
+
+
+def _set_at(
+    tree: Table, path: list[str], value: Any, whole: Callable[[], Table], *, keep_buffer: bool
+) -> None:
+    """Set the value at a path; `whole` returns the canonical scenario."""
+    *way, last = path
+    node = _reach(tree, way, last, whole)
     if isinstance(node, list):
         if not re.fullmatch(r"\d+", last) or int(last) >= len(node):
             raise InputError(f'"{last}" is not an index of a list of {len(node)}')
@@ -228,10 +240,11 @@ def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> No
 def value_at(tree: Table, key: str) -> Any:
     """Return the value at the path `key` of a canonical scenario, or None if there is none.
 
+    If a name in the path has "*", the value is of the first link or flow that it matches.
     Raises InputError if the path begins with an unknown name.
     """
     node: Any = tree
-    for part in _full_path(tree, key.split(".")):
+    for part in _full_paths(tree, key.split("."))[0]:
         if isinstance(node, list):
             node = _element(node, part)
         else:
@@ -305,6 +318,23 @@ def _with_traffic(tree: Any) -> Any:
     return traffic.resolve(tree) if has_traffic else tree
 
 
+def _full_paths(tree: Table, path: list[str]) -> list[list[str]]:
+    """Return the full path, or one for each link and flow that a name with "*" matches."""
+    kind, *rest = path if path[0] in ("links", "flows") and len(path) > 1 else ["", *path]
+    if "*" not in rest[0]:
+        return [_full_path(tree, path)]
+    names = {"links": [*_links(tree)], "flows": [str(flow.get("name")) for flow in _flows(tree)]}
+    paths = [
+        [head, name, *rest[1:]]
+        for head in ([kind] if kind else names)
+        for name in names[head]
+        if fnmatchcase(name, rest[0])
+    ]
+    if not paths:
+        raise InputError(f"no {kind[:-1] or 'link or flow'} matches {shown(rest[0])}")
+    return paths
+
+
 def _full_path(tree: Table, path: list[str]) -> list[str]:
     """Return a path with `links` or `flows` before the name of a link or flow."""
     head = path[0]
@@ -329,7 +359,7 @@ def _flows(tree: Table) -> list[Table]:
     return [flow for flow in flows if isinstance(flow, dict)] if isinstance(flows, list) else []
 
 
-def _reach(tree: Table, way: list[str], last: str) -> Any:
+def _reach(tree: Table, way: list[str], last: str, whole: Callable[[], Table]) -> Any:
     """Return the table or list at the path `way`; missing tables are created."""
     node: Any = tree
     for depth, key in enumerate(way):
@@ -339,7 +369,7 @@ def _reach(tree: Table, way: list[str], last: str) -> Any:
         if key in NAMED and isinstance(node.get(key), str):
             node[key] = table(node[key])
         if key in NAMED and key not in node:
-            node[key] = {"name": _default_name(tree, way[: depth + 1])}
+            node[key] = {"name": _default_name(whole(), way[: depth + 1])}
         node = node.setdefault(key, {})
         if not isinstance(node, dict | list):
             below = [*way, last][depth + 1]
@@ -359,9 +389,9 @@ def _element(elements: list[Any], key: str) -> Any:
     raise InputError(f"unknown flow {shown(key)}{near(key, names)}")
 
 
-def _default_name(tree: Table, path: list[str]) -> str:
-    """Return the name of the default discipline, TCP or source at `path`."""
-    node = canonical(tree)
+def _default_name(whole: Table, path: list[str]) -> str:
+    """Return the name of the default discipline, TCP or source of a canonical scenario."""
+    node: Any = whole
     for key in path:
         node = _element(node, key) if isinstance(node, list) else node.get(key, {})
     if "name" not in node:
