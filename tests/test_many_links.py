@@ -92,9 +92,7 @@ def test_an_explanation_counts_what_repeats(sojourn: Command, tmp_path: Path) ->
     assert "and 30 more" in out.splitlines()[1] + out.splitlines()[2] + out.splitlines()[3]
 
 
-def test_a_key_with_a_pattern_changes_every_link_that_matches(
-    file: Path, sojourn: Command, tmp_path: Path
-) -> None:
+def test_a_key_with_a_pattern_changes_every_link_that_matches(file: Path, sojourn: Command) -> None:
     """In `--set` and in axes of sweeps; a link without a discipline has the default one."""
     changes = {"l3*.qdisc": "codel", "links.l2*.qdisc.limit": "50p", "f*.class": 3}
     links = {**many()["links"], "l2": {"rate": "20mbit"}}
