@@ -8,7 +8,9 @@ import pytest
 
 import sojourn as sj
 from sojourn._sojourn import InputError
+from sojourn._util import units
 from sojourn.cli.main import main
+from sojourn.display.summary import run_report
 from sojourn.live.kernel_config import plan
 from sojourn.scenario.draft import Draft, canonical
 from support.pages import blocks
@@ -54,6 +56,16 @@ def test_a_result_has_the_drops_and_peaks_of_ports_and_switches(tmp_path: Path) 
         drops = sj.metrics.drops_over_time(one, "s-h0")
         assert drops["buffer"][-1] > 1500
         assert drops["overflow"][-1] == drops["aqm"][-1] == 0
+
+
+def test_the_report_of_a_run_has_the_buffers(capsys: pytest.CaptureFixture[str]) -> None:
+    """How full each was, and the packets that found no room."""
+    result = sj.simulate(overloaded())
+    run_report(result)
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("tor")]
+    used = units.size(result.switches["tor"].buffer_max_bytes)
+    dropped = sum(result.links[port].dropped_buffer_packets for port in PORTS)
+    assert row.split() == ["tor", "300kB", *used.split(), str(dropped), "packets"]
 
 
 def test_links_without_a_switch_have_no_such_columns() -> None:

@@ -35,6 +35,9 @@ def run_report(result: Result) -> None:
     out.print()
     out.print(link_table(result, ROWS), soft_wrap=True)
     _print_lines(out, describe.links(scenario))
+    if result.switches:
+        out.print()
+        out.print(switch_table(result, ROWS), soft_wrap=True)
     out.print()
     out.print(flow_table(result, ROWS), soft_wrap=True)
     sizes = [
@@ -101,6 +104,23 @@ def link_table(result: Result, most: int | None = None) -> Table:
             _or_dash(link["sojourn_p50_s"], units.duration),
             _or_dash(link["sojourn_p99_s"], units.duration),
         )
+    _count_others(table, names, most)
+    return table
+
+
+def switch_table(result: Result, most: int | None = None) -> Table:
+    """Return the table of shared buffers, with `most` rows and the number of further switches.
+
+    If they are many, the switches whose buffers were fullest come first.
+    """
+    table = Table("switch", "shared buffer", "most used", "dropped for lack of room")
+    names = [*result.switches]
+    if most is not None and len(names) > most:
+        names.sort(key=lambda name: result.switches[name]["buffer_max_bytes"], reverse=True)
+    for name in names[:most]:
+        spec, used = result.scenario["switches"][name], result.switches[name]["buffer_max_bytes"]
+        dropped = sum(result.links[port]["dropped_buffer_packets"] for port in spec["ports"])
+        table.add_row(name, spec["buffer"], units.size(used), units.counted(dropped, "packet"))
     _count_others(table, names, most)
     return table
 
