@@ -59,7 +59,7 @@ def test_a_result_has_the_drops_and_peaks_of_ports_and_switches(tmp_path: Path) 
 
 
 def test_the_report_of_a_run_has_the_buffers(capsys: pytest.CaptureFixture[str]) -> None:
-    """How full each was, and the packets that found no room."""
+    """Bytes and lost packets of each shared buffer."""
     result = sj.simulate(overloaded())
     run_report(result)
     (row,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("tor")]
