@@ -104,7 +104,7 @@ BAD: dict[str, Callable[[], object]] = {
     "Link.qdisc.target: ": lambda: sj.Link(rate="1mbit", qdisc="codel(target=banana)"),
     "Link.qdisc: unknown discipline": lambda: sj.Link(rate="1mbit", qdisc="codle"),
     "Link.loss: 2 ": lambda: sj.Link(rate="1mbit", loss=2),
-    "Flow.count: 1000001 is out of range": lambda: sj.Flow(name="f", path=["up"], count=1_000_001),
+    "Flow.count: 2000001 is out of range": lambda: sj.Flow(name="f", path=["up"], count=2_000_001),
     "Flow.rtt: ": lambda: sj.Flow(name="f", path=["up"], rtt="5"),
     "Flow.tcp.name: unknown tcp": lambda: sj.Flow(name="f", path=["up"], tcp="cubik"),
     "Transfers.size: ": lambda: sj.Transfers(size="10"),
