@@ -52,10 +52,12 @@ impl Way {
             let text = format!("has {} paths for a group of {count} flows", list.len());
             return Err(Error::new(text));
         }
-        let each = |(i, json): (u64, &Json)| {
-            names(json).and_then(|names| path(&names, i, links)).map_err(|e| e.at(i))
-        };
-        (0..).zip(list).map(each).collect::<Result<_>>().map(Way::Each)
+        let mut all = Vec::with_capacity(list.len());
+        for (i, json) in (0..).zip(list) {
+            let path = names(json).and_then(|names| path(&names, i, links));
+            all.push(path.map_err(|e: Error| e.at(i))?);
+        }
+        Ok(Way::Each(all))
     }
 
     /// True if a flow crosses no link in this direction.
@@ -132,11 +134,11 @@ impl GroupRoutes {
                 format!("{number} paths have {hops} links, allowed for all flows: {HOPS_MAX}");
             Error::new(text).at("path")
         })?;
-        let each = |i: u64| -> Result<RoutePair> {
+        let mut routes = Vec::with_capacity(cast::index(number));
+        for i in 0..number {
             let mut way = |w: usize, key| ways[w].take(i, links).map_err(|e: Error| e.at(key));
-            Ok([way(0, "path")?, way(1, "return_path")?])
-        };
-        let routes = (0..number).map(each).collect::<Result<_>>()?;
+            routes.push([way(0, "path")?, way(1, "return_path")?]);
+        }
         Ok(GroupRoutes { routes, written: ways.map(Way::into_shared) })
     }
 }

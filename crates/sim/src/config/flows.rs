@@ -239,8 +239,15 @@ impl FlowConfig {
         if let Some(names) = &self.written[which] {
             return names.as_slice().into();
         }
-        let name = |l: &usize| Json::from(links[*l].name.as_str());
-        self.routes.iter().map(|route| route[which].iter().map(name).collect::<Json>()).collect()
+        let mut ways = Vec::with_capacity(self.routes.len());
+        for route in &self.routes {
+            let mut names = Vec::with_capacity(route[which].len());
+            for l in &route[which] {
+                names.push(Json::from(links[*l].name.as_str()));
+            }
+            ways.push(Json::Array(names));
+        }
+        ways.into()
     }
 
     /// Header fields of the `i`-th flow, whose data come from the host with the key `source`.
