@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import sojourn as sj
+from sojourn.fabric import sizes
 from sojourn.scenario.draft import parse
 from sojourn_lab import ROOT
 
@@ -25,9 +26,6 @@ BINARY = ROOT / "target" / "release" / "examples" / "workload"
 
 WEB_SEARCH_MEAN = 1.65e6
 """Mean size in bytes of a transfer of the web-search distribution."""
-
-MEANS = {"web_search": WEB_SEARCH_MEAN, "hadoop_hpcc": 1.204e5}
-"""Mean size in bytes of a transfer by distribution."""
 
 THRESHOLD = sj.Red(min_th="90kB", max_th="91kB", w_q=1, limit="400kB", ecn=True)
 """RED as a marking threshold of 90 kB, for DCTCP."""
@@ -79,7 +77,7 @@ def fat_tree(
     load : float, optional
         Load of the links of the hosts.
     size : str, optional
-        Distribution of the sizes, one of `MEANS`.
+        Distribution of the sizes.
     ms : float, optional
         Simulated time; by default 5 ms after the last start.
     **settings
@@ -88,7 +86,8 @@ def fat_tree(
     hosts = k**3 // 4
     distances = random.Random(1).sample(range(1, hosts), shifts)
     pairs = [(host, (host + distance) % hosts) for distance in distances for host in range(hosts)]
-    stop_ms = 1e3 * transfers / (load * 10e9 / 8 / MEANS[size] * hosts)
+    mean = WEB_SEARCH_MEAN if size == "web_search" else sizes.mean(size)
+    stop_ms = 1e3 * transfers / (load * 10e9 / 8 / mean * hosts)
     source = sj.source.Poisson(
         size=size, most=most, load=f"{load * 1e4 / shifts}mbit", stop=f"{stop_ms:.4f}ms"
     )

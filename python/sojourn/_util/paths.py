@@ -4,7 +4,7 @@ A path is a list of names, in which `{i}` is the index of a flow in its group, o
 lists, one for each flow.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
@@ -76,6 +76,11 @@ def compared_link(whole: Mapping[str, Any], chosen: str | None) -> str:
     return (shared or path_of(first, 0))[0]
 
 
+def matching(names: Iterable[str], pattern: str) -> list[str]:
+    """Return the names that match a pattern, in which "*" stands for any letters."""
+    return [name for name in names if fnmatchcase(name, pattern)]
+
+
 def matching_links(whole: Mapping[str, Any], chosen: str | None) -> list[str]:
     """Return the links that `chosen` names, in which "*" stands for any letters.
 
@@ -83,7 +88,7 @@ def matching_links(whole: Mapping[str, Any], chosen: str | None) -> list[str]:
     """
     if chosen is None or "*" not in chosen:
         return [compared_link(whole, chosen)]
-    if links := [name for name in whole["links"] if fnmatchcase(name, chosen)]:
+    if links := matching(whole["links"], chosen):
         return links
     first = next(iter(whole["links"]))
     raise InputError(f"--link: no link matches {shown(chosen)}; a link is called {first}")

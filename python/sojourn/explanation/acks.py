@@ -19,7 +19,7 @@ def delayed_acks(result: Result) -> Iterator[Finding]:
     per flow or class, the delay of the link says nothing about ACKs.
     """
     flows = [flow for flow in result.scenario["flows"] if flow["count"]]
-    for name, link in result.links.items():
+    for name, link in links.listed(result):
         median = link["sojourn_p50_s"]
         qdisc = result.scenario["links"][name]["qdisc"]
         if median is None or median < links.STANDING_S or not queues.has_one_queue(qdisc):

@@ -11,7 +11,9 @@ from sojourn._util.units import bps_of, counted, duration, rate, share
 from sojourn.explanation import queues
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.queues import PACKET_BYTES
-from sojourn.scenario.describe import varies
+from sojourn.result.result import Record, Result
+from sojourn.result.select import links_by_queue
+from sojourn.scenario.describe import MANY, varies
 
 BUSY = 0.9
 """Utilisation from which a link is a bottleneck."""
@@ -32,6 +34,11 @@ AQM_KEYS = {"target", "max_p", "q_ref", "p_max", "t_update", "min_th"}
 """Parameters of which a discipline with an AQM algorithm has at least one."""
 
 Table = Mapping[str, Any]
+
+
+def listed(result: Result) -> list[tuple[str, Record]]:
+    """Return the links of a result; if they are many, those with the longest queues first."""
+    return [(name, result.links[name]) for name in links_by_queue(result, MANY)]
 
 
 def busy(name: str, link: Table, spec: Table) -> Iterator[Finding]:

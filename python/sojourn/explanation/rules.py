@@ -18,8 +18,8 @@ from sojourn.explanation.finding import Finding
 from sojourn.explanation.live_link import explain_report
 from sojourn.explanation.parameters import parameters
 from sojourn.result import select, steady_state
-from sojourn.result.result import Columns, Record, Result
-from sojourn.scenario.describe import MANY, varies
+from sojourn.result.result import Columns, Result
+from sojourn.scenario.describe import varies
 
 GROUPS = 20
 """Largest number of groups that are all evidence of their unfairness; of more, the extremes are."""
@@ -61,16 +61,11 @@ def explain(result: Result | Mapping[str, Any]) -> list[Finding]:
     return [finding for rule in RULES for finding in rule(result)]
 
 
-def _links(result: Result) -> list[tuple[str, Record]]:
-    """Return the links; if they are many, those with the longest queues first."""
-    return [(name, result.links[name]) for name in select.links_by_queue(result, MANY)]
-
-
 def _bottleneck(result: Result) -> Iterator[Finding]:
     """Name the links that were full, and an expected bottleneck that had no queue."""
     expected = compared_link(result.scenario, None)
     full: list[str] = []
-    for name, link in _links(result):
+    for name, link in links.listed(result):
         for one in links.busy(name, link, result.scenario["links"][name]):
             full.append(f"link {name}")
             yield one
@@ -80,7 +75,7 @@ def _bottleneck(result: Result) -> Iterator[Finding]:
 
 def _queue(result: Result) -> Iterator[Finding]:
     """Report a standing queue or bursts, and the group that sent most."""
-    for name, link in _links(result):
+    for name, link in links.listed(result):
         for one in links.queue(name, link, result.scenario["links"][name]):
             yield one
             yield from _sender(result, name)
@@ -222,7 +217,7 @@ def _timeouts(result: Result) -> Iterator[Finding]:
 
 def _marks(result: Result) -> Iterator[Finding]:
     """Report links that could have marked and did not, and drops of ECN-capable traffic."""
-    for name, link in _links(result):
+    for name, link in links.listed(result):
         if result.scenario["links"][name]["qdisc"].get("ecn") is not True:
             continue
         capable = [
@@ -237,13 +232,13 @@ def _marks(result: Result) -> Iterator[Finding]:
 
 def _overflow(result: Result) -> Iterator[Finding]:
     """Report AQMs whose buffers overflowed more often than they dropped."""
-    for name, link in _links(result):
+    for name, link in links.listed(result):
         yield from links.overflow(name, link, result.scenario["links"][name])
 
 
 def _underused(result: Result) -> Iterator[Finding]:
     """Report a link that was not full, although endless flows had drops or losses there."""
-    for name, link in _links(result):
+    for name, link in links.listed(result):
         spec = result.scenario["links"][name]
         use, shaped = queues.used(link, spec), queues.shaper_bps(spec)
         endless = [

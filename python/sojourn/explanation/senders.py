@@ -6,6 +6,7 @@ import numpy as np
 
 from sojourn._util.paths import links_of
 from sojourn._util.units import bps_of, bytes_of, counted, duration, figures, seconds, share
+from sojourn.explanation import links
 from sojourn.explanation.finding import Finding
 from sojourn.explanation.queues import queue_s
 from sojourn.result import select
@@ -89,7 +90,7 @@ def _on_wire(link: Record) -> int:
 
 def threshold(result: Result) -> Iterator[Finding]:
     """Report RED with a single threshold that drops packets which cannot carry a mark."""
-    for name, link in result.links.items():
+    for name, link in links.listed(result):
         qdisc = result.scenario["links"][name]["qdisc"]
         bps = bps_of(result.scenario["links"][name]["rate"])
         ends = [queue_s(str(qdisc.get(key, "")), bps) for key in ("min_th", "max_th")]

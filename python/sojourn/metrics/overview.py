@@ -150,7 +150,7 @@ def compared_links(runs: Mapping[str, Sequence[Result]], link: str) -> list[str]
     """
     scenarios = [results[0].scenario for results in runs.values()]
     names = describe.differing(scenarios, link)
-    if len(names) > GROUPS:
+    if len(names) > describe.NAMES:
 
         def queue(name: str) -> float:
             return max(one[0].links[name]["queue_mean_bytes"] or 0.0 for one in runs.values())

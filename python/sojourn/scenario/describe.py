@@ -167,10 +167,9 @@ def disciplines(names: Sequence[str]) -> str:
     """Name the links of a comparison: "disciplines of up and down", or of many, their number."""
     if len(names) == 1:
         return f"discipline of {names[0]}"
-    few = len(names) <= NAMES
-    return (
-        f"disciplines of {' and '.join(names) if few else f'{names[0]} and {len(names) - 1} more'}"
-    )
+    if len(names) > NAMES:
+        return f"disciplines of {names[0]} and {len(names) - 1} more"
+    return f"disciplines of {' and '.join(names)}"
 
 
 def buffers(scenarios: Mapping[str, Mapping[str, Any]], link: str) -> str:

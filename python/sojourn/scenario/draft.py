@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,7 +17,7 @@ from typing import Any, TypeAlias
 from sojourn._sojourn import InputError, ParsedScenario
 from sojourn._util import size_table
 from sojourn._util.inputs import brief, near, printable, shown
-from sojourn._util.paths import matching_links
+from sojourn._util.paths import matching, matching_links
 from sojourn._util.plain import plain
 from sojourn._util.reading import bytes_of_file, text_of
 from sojourn.custom import trust as trusting
@@ -212,7 +211,7 @@ def canonical(scenario: Described) -> Table:
 
 
 def set_at(tree: Table, key: str, value: Any, *, keep_buffer: bool = True) -> None:
-    """Set the value at the path `key` (like bottleneck.qdisc), in place.
+    """Set a copy of the value at the path `key` (like bottleneck.qdisc), in place.
 
     "*" in the name of links or flows stands for any letters. With `keep_buffer`, a discipline
     without a buffer keeps the buffer of the previous one.
@@ -327,8 +326,7 @@ def _full_paths(tree: Table, path: list[str]) -> list[list[str]]:
     paths = [
         [head, name, *rest[1:]]
         for head in ([kind] if kind else names)
-        for name in names[head]
-        if fnmatchcase(name, rest[0])
+        for name in matching(names[head], rest[0])
     ]
     if not paths:
         raise InputError(f"no {kind[:-1] or 'link or flow'} matches {shown(rest[0])}")

@@ -337,6 +337,6 @@ def _check_labels(where: str, entry: Any, known: Mapping[str, Axis]) -> None:
 
 def _set(tree: Table, name: str, place: str, value: Any) -> None:
     try:
-        set_at(tree, place, copy.deepcopy(value))
+        set_at(tree, place, value)
     except InputError as error:
         raise InputError(f"axes.{brief(name)}: {error}") from None
